@@ -5,8 +5,6 @@
 //! With `loading` instead of a file: how long it takes to parse and decode all of the workspace's
 //! PTX.
 //!
-//! With `instructions`: what one instruction of a warp takes, by kind, in nanoseconds.
-//!
 //! Times are the best of several runs: alone; under counters; under counters and memcheck; under
 //! these and racecheck. Speeds are in 10^9 lane-instructions per second.
 
@@ -34,10 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let checked_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx/kernels_sm_70.ptx");
     let file = arguments.next().unwrap_or_else(|| checked_in.to_string());
-    match file.as_str() {
-        "loading" => return loading(),
-        "instructions" => return instructions(),
-        _ => {}
+    if file == "loading" {
+        return loading();
     }
     let workers = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let size = arguments.next().map_or(Ok(512), |text| text.parse())?;
@@ -55,69 +51,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             continue;
         };
         measure(&kernel, block, tile, size, workers)?;
-    }
-    Ok(())
-}
-
-/// Instructions of single lanes and of warps, on registers with numbers from 0.5 to 2 in them.
-const INSTRUCTIONS: [&str; 30] = [
-    "fma.rn.f32 %r3, %r1, %r2, %r1;",
-    "fma.rn.ftz.f32 %r3, %r1, %r2, %r1;",
-    "ex2.approx.ftz.f32 %r3, %r1;",
-    "lg2.approx.f32 %r3, %r1;",
-    "rsqrt.approx.f32 %r3, %r1;",
-    "rcp.approx.ftz.f32 %r3, %r1;",
-    "sqrt.rn.f32 %r3, %r1;",
-    "div.approx.f32 %r3, %r1, %r2;",
-    "sin.approx.f32 %r3, %r1;",
-    "cos.approx.f32 %r3, %r1;",
-    "tanh.approx.f32 %r3, %r1;",
-    "add.f16x2 %r3, %r1, %r2;",
-    "fma.rn.f16x2 %r3, %r1, %r2, %r1;",
-    "fma.rn.bf16x2 %r3, %r1, %r2, %r1;",
-    "cvt.rn.f16.f32 %h3, %r1;",
-    "cvt.f32.f16 %r3, %h1;",
-    "cvt.rn.f32.s32 %r3, %r1;",
-    "cvt.rzi.s32.f32 %r3, %r1;",
-    "setp.lt.ftz.f32 %p1, %r1, %r2;",
-    "div.u32 %r3, %r1, %r2;",
-    "rem.s32 %r3, %r1, %r2;",
-    "popc.b32 %r3, %r1;",
-    "prmt.b32 %r3, %r1, %r2, 0x5410;",
-    "lop3.b32 %r3, %r1, %r2, %r1, 0x96;",
-    "shf.l.wrap.b32 %r3, %r1, %r2, 7;",
-    "bfe.u32 %r3, %r1, 8, 8;",
-    "dp4a.s32.s32 %r3, %r1, %r2, %r1;",
-    "mul.lo.s16 %h3, %h1, %h2;",
-    "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;",
-    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r4, %r5, %r6, %r7}, \
-     {%r1, %r1, %r1, %r1}, {%r2, %r2}, {%r1, %r1, %r1, %r1};",
-];
-
-fn instructions() -> Result<(), Box<dyn Error>> {
-    const UNROLLED: usize = 64;
-    const ITERATIONS: usize = 200;
-    for instruction in INSTRUCTIONS {
-        let text = format!(
-            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry test() {{
-             .reg .b32 %r<8>; .reg .b16 %h<4>; .reg .pred %p<3>; .reg .b32 %i;
-             mov.u32 %r1, %tid.x; mad.lo.u32 %r1, %r1, 0x40000, 0x3f000000;
-             add.u32 %r2, %r1, 0x12345; mov.u32 %i, 0;
-             cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2;
-             AGAIN: {} add.u32 %i, %i, 1; setp.lt.u32 %p2, %i, {ITERATIONS}; @%p2 bra AGAIN; ret; }}",
-            instruction.repeat(UNROLLED)
-        );
-        let kernel = Module::parse(&text)?.kernel("test")?;
-        let memory = Memory::with_capacity(1 << 10);
-        let config = LaunchConfig::new([1; 3], [32, 1, 1]);
-        let mut best = Duration::MAX;
-        for _ in 0..RUNS {
-            let start = Instant::now();
-            kernel.launch(&memory, &config, &Args::new())?;
-            best = best.min(start.elapsed());
-        }
-        let each = best.as_secs_f64() * 1e9 / (UNROLLED * ITERATIONS) as f64;
-        println!("{each:8.1}  {instruction}");
     }
     Ok(())
 }

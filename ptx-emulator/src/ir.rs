@@ -31,11 +31,11 @@ pub(crate) use lane::{
 pub(crate) use matrix::{
     Matrix, MatrixInputs, MatrixMove, Mma, Scales, Sums, Wgmma, WgmmaA, Wmma, WmmaMove,
 };
-pub use memory::{AccessKind, Space};
 pub(crate) use memory::{
     ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,
     WideAtomic, WideFunction,
 };
+pub use memory::{AccessKind, Space};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 

@@ -18,8 +18,14 @@ fn main() -> std::io::Result<()> {
         }
         [option, program] if option == "--ptxas" => {
             let difference = assembler::compare(program)?;
-            difference.here.iter().for_each(|form| println!("refused there:  {form}"));
-            difference.there.iter().for_each(|form| println!("refused here:   {form}"));
+            difference
+                .here
+                .iter()
+                .for_each(|form| println!("refused there:  {form}"));
+            difference
+                .there
+                .iter()
+                .for_each(|form| println!("refused here:   {form}"));
             println!(
                 "{} by both, {} by ptxas alone, {} here alone, {} by neither",
                 difference.both,

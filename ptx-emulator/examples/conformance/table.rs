@@ -211,7 +211,8 @@ fn type_of(opcode: &str) -> &str {
         let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
         let digits = digits.strip_suffix("x2").unwrap_or(digits);
         part.starts_with(['b', 'u', 's', 'f', 't', 'e'])
-            && (digits.parse::<u32>().is_ok() || matches!(digits, "4m3" | "5m2" | "2m3" | "3m2" | "2m1")
+            && (digits.parse::<u32>().is_ok()
+                || matches!(digits, "4m3" | "5m2" | "2m3" | "3m2" | "2m1")
                 || *part == "ue8m0x2")
             && !matches!(*part, "f4e" | "b4e")
             || *part == "pred"
@@ -304,7 +305,11 @@ pub fn table(state: impl Fn(&Form) -> State) -> String {
             refused,
         } = *count;
         let cells = [exact, within, unmeasured, open, refused].map(show);
-        _ = writeln!(text, "| `{base}` | {ty} | {} | {bound} |", cells.join(" | "));
+        _ = writeln!(
+            text,
+            "| `{base}` | {ty} | {} | {bound} |",
+            cells.join(" | ")
+        );
     }
     text.push_str("\n## Refused\n\n");
     for (opcode, reason) in &refused {

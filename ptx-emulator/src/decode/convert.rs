@@ -213,9 +213,11 @@ impl Builder<'_, '_> {
             (false, SmallFloat::Ue8m0, Type::Bf16x2, 2) => nearest && !relu && !finite,
             (_, SmallFloat::Ue8m0, ..) => false,
             (true, SmallFloat::E2m1, Type::F32, 4) if random => {
-                return Err("`cvt.rs` to `.e2m1x4` is refused: which random bits go to which value is \
+                return Err(
+                    "`cvt.rs` to `.e2m1x4` is refused: which random bits go to which value is \
                             not known"
-                    .into());
+                        .into(),
+                );
             }
             (true, _, Type::F32, 4) => random && finite,
             (true, _, Type::F32, 2) => nearest && finite,
@@ -273,8 +275,7 @@ impl Builder<'_, '_> {
         };
         let random = self.source(random, Type::B32)?;
         let to = self.destination(to, Type::B32)?;
-        let [of_first, lower, upper] =
-            [(); 3].map(|()| Register::Reg32(self.new_reg32()));
+        let [of_first, lower, upper] = [(); 3].map(|()| Register::Reg32(self.new_reg32()));
         let extract = LaneFunction::ExtractBits {
             shift: 16,
             bits: 16,
@@ -311,7 +312,11 @@ impl Builder<'_, '_> {
         let (a, b) = (self.source(a, Type::F32)?, self.source(b, Type::F32)?);
         let random = self.source(random, Type::B32)?;
         let to = self.destination(to, Type::B32)?;
-        self.emit_lane(LaneFunction::RoundRandomly(rounding), to, vec![a, b, random]);
+        self.emit_lane(
+            LaneFunction::RoundRandomly(rounding),
+            to,
+            vec![a, b, random],
+        );
         Ok(())
     }
 

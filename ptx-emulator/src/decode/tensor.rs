@@ -41,9 +41,11 @@ impl Builder<'_, '_> {
     /// trans a][, trans b]]`
     fn wgmma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         if mods.take("sp") {
-            return Err("sparse `wgmma` is refused: which lane has which part of the metadata is \
+            return Err(
+                "sparse `wgmma` is refused: which lane has which part of the metadata is \
                         not known for every shape"
-                .into());
+                    .into(),
+            );
         }
         let [d, a, b, keep, rest @ ..] = operands else {
             return Err("expected d, a, b and a predicate".into());
@@ -64,9 +66,7 @@ impl Builder<'_, '_> {
         let exists = match inputs {
             F16 => same && matches!(of_d, Sums::F16 | Sums::F32),
             Bf16 | Tf32 => same && of_d == Sums::F32,
-            E4m3 | E5m2 => {
-                matches!(inputs_b, E4m3 | E5m2) && matches!(of_d, Sums::F16 | Sums::F32)
-            }
+            E4m3 | E5m2 => matches!(inputs_b, E4m3 | E5m2) && matches!(of_d, Sums::F16 | Sums::F32),
             Integer { bits, .. } if bits != 4 => {
                 inputs.packed() == inputs_b.packed() && of_d == Sums::S32
             }
@@ -79,10 +79,8 @@ impl Builder<'_, '_> {
             false => columns.is_multiple_of(8),
             true => columns.is_multiple_of(16) || matches!(columns, 8 | 24),
         };
-        let has_shape = rows == 64
-            && width
-            && (8..=256).contains(&columns)
-            && depth == 8 * inputs.packed();
+        let has_shape =
+            rows == 64 && width && (8..=256).contains(&columns) && depth == 8 * inputs.packed();
         let flags = combines == of_bits && counts == of_bits;
         if !known || !exists || !has_shape || !flags || saturates && (!is_whole || of_bits) {
             return Err(Failure::Unknown);

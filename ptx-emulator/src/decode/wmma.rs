@@ -224,7 +224,9 @@ impl Builder<'_, '_> {
         use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
         let narrow = inputs.packed() > 4;
         let exists = match inputs {
-            F16 => [of_d, of_c].iter().all(|sums| matches!(sums, Sums::F16 | Sums::F32)),
+            F16 => [of_d, of_c]
+                .iter()
+                .all(|sums| matches!(sums, Sums::F16 | Sums::F32)),
             Bf16 | Tf32 => [of_d, of_c] == [Sums::F32; 2] && !saturates,
             F64 => [of_d, of_c] == [Sums::F64; 2] && !saturates,
             Integer { bits, .. } => {

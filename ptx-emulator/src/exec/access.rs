@@ -206,6 +206,9 @@ impl<O: Observer> Run<'_, '_, O> {
         self.patterns[index].observe_other(self.lane_offsets);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
+        if self.load_together(load, space, &addresses, mask, bytes) {
+            return Ok(());
+        }
         self.load_lanes(load, space, &addresses, mask, bytes)
     }
 
@@ -268,6 +271,9 @@ impl<O: Observer> Run<'_, '_, O> {
                 warp: &self.context,
                 accesses: Accesses::full(&access),
             });
+        }
+        if self.store_together(store, space, &addresses, mask, bytes) {
+            return Ok(());
         }
         self.store_lanes(store, space, &addresses, mask, bytes)
     }

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::{Launch, lane};
 use super::run::{Outcome, Run};
 use super::warp_ops::{lanes, read, write};
+use super::{Launch, lane};
 use crate::allocation::Allocation;
 use crate::ir::{
-    AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
-    Reg64, Space, WideFunction,
+    AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Reg64,
+    Space, WideFunction,
 };
 use crate::observer::Observer;
 use ptx_syntax::ast::Type;
@@ -28,6 +28,9 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
+        if self.atomic_together(atomic, space, &addresses, mask) {
+            return Ok(());
+        }
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Atomic, lane)?;
@@ -178,12 +181,17 @@ pub(super) fn updated(
     }
 }
 
+/// Whether an atomic is on global memory.
+pub(super) fn is_global(space: Space) -> bool {
+    matches!(space, Space::Global | Space::Const | Space::Generic)
+}
+
 /// `add` of floats. In global memory, those of f32 flush subnormals to zero (PTX ISA, "atom").
 ///
 /// Of NaNs of f64, an H200 keeps that of memory where shared memory is added to. Where global
 /// memory is, it keeps that of the operand, and a signalling NaN as it is.
 fn float_sum(ty: Type, space: Space, old: u64, operand: u64) -> u64 {
-    let is_global = matches!(space, Space::Global | Space::Const | Space::Generic);
+    let is_global = is_global(space);
     if ty == Type::F64 && is_global {
         let nan = [operand, old]
             .into_iter()

@@ -81,7 +81,7 @@ macro_rules! extremes {
 extremes!(min32, max32, f32, u32, |_| NAN32);
 extremes!(min64, max64, f64, u64, |nan| nan | QUIET64);
 
-fn flush32(bits: u32) -> u32 {
+pub(crate) fn flush32(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 {
         bits & 0x8000_0000
     } else {

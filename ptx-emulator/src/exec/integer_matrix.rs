@@ -4,6 +4,7 @@
 //! elements in a register.
 
 use super::run::Run;
+use super::simd;
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::ir::{MatrixInputs, Mma};
@@ -33,7 +34,38 @@ pub(super) fn accumulate(c: u32, sum: i64, saturates: bool) -> u32 {
     }
 }
 
+/// Columns of B.
+pub(super) const COLUMNS: usize = 8;
+
 impl<O: Observer> Run<'_, '_, O> {
+    /// The sums of the products for each element of D, by rows. They need less than 32 bits: at
+    /// most 64 products of 16 bits each.
+    fn sums(&self, product: &Mma, a: &[u32], b: &[u32]) -> Vec<i32> {
+        let depth = product.depth as usize;
+        let packed = product.inputs.packed();
+        let elements = |words: &[u32], inputs: MatrixInputs| -> Vec<i32> {
+            let bits = 32 / packed;
+            let of_word = |word: &u32| {
+                let word = *word;
+                (0..packed).map(move |part| widen(word >> (bits * part), inputs) as i32)
+            };
+            words.iter().flat_map(of_word).collect()
+        };
+        let (a, b) = (elements(a, product.inputs), elements(b, product.inputs_b));
+        let mut rows = vec![[0; COLUMNS]; depth];
+        for (column, line) in b.chunks_exact(depth).enumerate().take(COLUMNS) {
+            for (row, element) in rows.iter_mut().zip(line) {
+                row[column] = *element;
+            }
+        }
+        let mut sums = vec![0; product.rows as usize * COLUMNS];
+        let of_rows = sums.as_chunks_mut::<COLUMNS>().0.iter_mut();
+        for (sums, line) in of_rows.zip(a.chunks_exact(depth)) {
+            simd::add_products(self.launch.level, sums, line, &rows);
+        }
+        sums
+    }
+
     pub(super) fn mma_integer(&mut self, product: &Mma) {
         // Words along k: each lane has one of four neighbours.
         let words = product.depth as usize / product.inputs.packed() as usize;
@@ -57,11 +89,17 @@ impl<O: Observer> Run<'_, '_, O> {
             .iter()
             .map(|register| std::array::from_fn(|lane| read(&self.r, *register, lane) as u32))
             .collect();
+        let sums = (product.bits.is_none()).then(|| self.sums(product, &a, &b));
         for (i, (&register, c)) in product.d.iter().zip(&c).enumerate() {
             for (lane, &addend) in c.iter().enumerate() {
                 let (row, column) = element(i, lane);
-                let (a, b) = (&a[row * words..][..words], &b[column * words..][..words]);
-                let sum = dot([product.inputs, product.inputs_b], product.bits, a, b);
+                let sum = match &sums {
+                    Some(sums) => i64::from(sums[row * COLUMNS + column]),
+                    None => {
+                        let (a, b) = (&a[row * words..][..words], &b[column * words..][..words]);
+                        dot([product.inputs, product.inputs_b], product.bits, a, b)
+                    }
+                };
                 let value = accumulate(addend, sum, product.saturates);
                 write(&mut self.r, register, lane, u64::from(value));
             }
@@ -89,4 +127,14 @@ pub(super) fn dot(inputs: [MatrixInputs; 2], bits: Option<bool>, a: &[u32], b: &
         }
     }
     sum
+}
+
+/// Adds the products of a line of A and the rows of B.
+#[inline(always)]
+pub(super) fn add_products(sums: &mut [i32; COLUMNS], a: &[i32], b: &[[i32; COLUMNS]]) {
+    for (a, row) in a.iter().zip(b) {
+        for (sum, b) in sums.iter_mut().zip(row) {
+            *sum += a * b;
+        }
+    }
 }

@@ -12,11 +12,11 @@
 
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
-use super::tensor_sum::{Factor, Line, MAX_DEPTH, dot_product};
+use super::tensor_sum::{Factor, Line, MAX_DEPTH, Tile, dot_product, is_special};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Space, Sums};
+use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Register, Space, Sums};
 use crate::observer::Observer;
 
 /// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
@@ -119,6 +119,84 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     fn mma_f32(&mut self, product: &Mma) {
+        if !self.mma_by_tile(product) {
+            self.mma_by_lines(product);
+        }
+    }
+
+    /// All elements of D at once; false, with nothing done, where there are infinities or NaNs.
+    fn mma_by_tile(&mut self, product: &Mma) -> bool {
+        let (level, inputs) = (self.launch.level, product.inputs);
+        let packed = inputs.packed() as usize;
+        let mut a = [[0; MAX_ROWS * MAX_DEPTH]; 2];
+        let mut b = [[0; MAX_DEPTH * COLUMNS]; 2];
+        let depth = product.depth as usize;
+        let (rows, registers) = (MAX_ROWS, [&product.a, &product.b]);
+        if depth > MAX_DEPTH || product.d.len() * LANES != rows * COLUMNS {
+            return false;
+        }
+        for (is_b, registers) in registers.into_iter().enumerate() {
+            for (i, register) in registers.iter().enumerate() {
+                let Register::Reg32(register) = register else {
+                    return false;
+                };
+                let words = &self.r.regs32[register.0 as usize];
+                for part in 0..packed {
+                    let factors = simd::factors(level, inputs, words, 16 * part as u32);
+                    if factors.has_special {
+                        return false;
+                    }
+                    let values = [&factors.significands, &factors.exponents];
+                    for lane in 0..LANES {
+                        let (group, k) = (lane / 4, packed * (lane % 4) + part);
+                        let at = match is_b {
+                            0 => (group + 8 * (i % 2)) * depth + k + 4 * packed * (i / 2),
+                            _ => (k + 4 * packed * i) * COLUMNS + group,
+                        };
+                        let to = if is_b == 0 {
+                            a.each_mut().map(|a| &mut a[at])
+                        } else {
+                            b.each_mut().map(|b| &mut b[at])
+                        };
+                        for (to, values) in to.into_iter().zip(values) {
+                            *to = values[lane];
+                        }
+                    }
+                }
+            }
+        }
+        let mut c = [0; MAX_ROWS * COLUMNS];
+        let place = |i: usize, lane: usize| {
+            let (row, column) = element(i, lane);
+            row * COLUMNS + column
+        };
+        for (i, register) in product.c.iter().enumerate() {
+            for lane in 0..LANES {
+                c[place(i, lane)] = read(&self.r, *register, lane) as u32;
+            }
+        }
+        if c.iter().any(|&bits| is_special(bits)) {
+            return false;
+        }
+        let tile = Tile {
+            inputs,
+            depth,
+            columns: COLUMNS,
+            a: a.each_ref().map(|a| &a[..rows * depth]),
+            b: b.each_ref().map(|b| &b[..depth * COLUMNS]),
+            c: &c,
+        };
+        let mut d = [0; MAX_ROWS * COLUMNS];
+        simd::tile(level, &tile, &mut d);
+        for (i, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                write(&mut self.r, *register, lane, d[place(i, lane)].into());
+            }
+        }
+        true
+    }
+
+    fn mma_by_lines(&mut self, product: &Mma) {
         let packed = product.inputs.packed() as usize;
         let factor =
             |bits: u64, part: usize| Factor::of(product.inputs, (bits >> (16 * part)) as u32);

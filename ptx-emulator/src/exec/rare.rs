@@ -4,7 +4,7 @@ use super::run::{Outcome, Run};
 use super::vector::{LANES, Lanes32, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
 use super::{lane, simd};
-use crate::ir::{InstructionId, LaneOp, Op, Register, Timer};
+use crate::ir::{InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer};
 use crate::observer::{Event, Observer};
 
 impl<O: Observer> Run<'_, '_, O> {
@@ -25,7 +25,8 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Op::Atomic(index) => return self.atomic(index, mask),
             Op::Shuffle(index) => {
-                warp_ops::shuffle(&mut self.r, &self.program.shuffles[index as usize], mask);
+                let op = &self.program.shuffles[index as usize];
+                simd::shuffle(self.launch.level, &mut self.r, op, mask);
             }
             Op::Vote(mode, d, a) => warp_ops::vote(&mut self.r, mode, d, a.0, mask),
             Op::MatchAny(d, a) => warp_ops::match_any(&mut self.r, d, a, mask),
@@ -65,17 +66,23 @@ impl<O: Observer> Run<'_, '_, O> {
     fn lane_op_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
         const NOTHING: Lanes32 = [0; LANES];
         let mut x = [&NOTHING; 3];
-        if op.carry_out.is_some() || op.arguments.len() > x.len() {
+        if let LaneFunction::AddCarry(_) | LaneFunction::SubCarry(_) = op.function {
+            return self.carry_by_row(op, mask);
+        }
+        if op.carry_out.is_some() {
             return false;
+        }
+        if op.arguments.len() > x.len() {
+            return self.insert_field_by_row(op, mask);
+        }
+        if let Register::Reg64(_) = op.destination {
+            return self.lane_op_by_wide_row(op, mask);
         }
         for (row, argument) in x.iter_mut().zip(&op.arguments) {
             match argument {
                 Register::Reg32(register) => *row = &self.r.regs32[register.0 as usize],
-                _ => return false,
+                _ => return self.lane_op_by_wide_row(op, mask),
             }
-        }
-        if let Register::Reg64(_) = op.destination {
-            return false;
         }
         let Some(row) = simd::lane_row(self.launch.level, op.function, x) else {
             return false;
@@ -89,6 +96,89 @@ impl<O: Observer> Run<'_, '_, O> {
                 self.r.set_predicate(mask, to.0, bits);
             }
             Register::Reg64(_) => return false,
+        }
+        true
+    }
+
+    /// `add.cc` and similar instructions, of words.
+    #[inline(never)]
+    fn carry_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
+        let &[Register::Reg32(a), Register::Reg32(b), ref carry @ ..] = op.arguments.as_slice()
+        else {
+            return false;
+        };
+        let carries = match carry {
+            [] => 0,
+            [Register::Predicate(carry)] => self.r.predicates[carry.0 as usize],
+            _ => return false,
+        };
+        let (a, b) = (&self.r.regs32[a.0 as usize], &self.r.regs32[b.0 as usize]);
+        let b = match op.function {
+            LaneFunction::AddCarry(ty) if ty.bytes() == 4 => *b,
+            LaneFunction::SubCarry(ty) if ty.bytes() == 4 => b.map(|word| !word),
+            _ => return false,
+        };
+        let Register::Reg32(to) = op.destination else {
+            return false;
+        };
+        let (row, carries) = simd::add_carry(self.launch.level, a, &b, carries);
+        store_lanes32::<false>(&mut self.r.regs32[to.0 as usize], mask, |lane| row[lane]);
+        if let Some(carry_out) = op.carry_out {
+            self.r.set_predicate(mask, carry_out.0, carries);
+        }
+        true
+    }
+
+    /// `bfi.b32`
+    #[inline(never)]
+    fn insert_field_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
+        let LaneFunction::Integer(IntegerFunction::InsertField, ty) = op.function else {
+            return false;
+        };
+        let (4, Register::Reg32(to)) = (ty.bytes(), op.destination) else {
+            return false;
+        };
+        let &[
+            Register::Reg32(a),
+            Register::Reg32(b),
+            Register::Reg32(c),
+            Register::Reg32(d),
+        ] = op.arguments.as_slice()
+        else {
+            return false;
+        };
+        let x = [a, b, c, d].map(|register| &self.r.regs32[register.0 as usize]);
+        let row = simd::insert_field(self.launch.level, x);
+        store_lanes32::<false>(&mut self.r.regs32[to.0 as usize], mask, |lane| row[lane]);
+        true
+    }
+
+    /// The same with operands or a result of 64 bits.
+    #[inline(never)]
+    fn lane_op_by_wide_row(&mut self, op: &LaneOp, mask: u32) -> bool {
+        let mut x = [[0; LANES]; 3];
+        for (row, argument) in x.iter_mut().zip(&op.arguments) {
+            match argument {
+                Register::Reg32(register) => {
+                    *row = self.r.regs32[register.0 as usize].map(u64::from);
+                }
+                Register::Reg64(register) => *row = self.r.regs64[register.0 as usize],
+                Register::Predicate(_) => return false,
+            }
+        }
+        let [a, b, c] = &x;
+        let Some(row) = simd::wide_lane_row(self.launch.level, op.function, [a, b, c]) else {
+            return false;
+        };
+        match op.destination {
+            Register::Reg32(to) => {
+                let to = &mut self.r.regs32[to.0 as usize];
+                store_lanes32::<false>(to, mask, |lane| row[lane] as u32);
+            }
+            Register::Reg64(to) => {
+                store_lanes64::<false>(&mut self.r.regs64[to.0 as usize], mask, |lane| row[lane]);
+            }
+            Register::Predicate(_) => return false,
         }
         true
     }

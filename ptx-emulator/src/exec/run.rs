@@ -7,12 +7,12 @@ use super::cluster::Peer;
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
-use super::warp_ops::{self, lanes};
+use super::warp_ops::lanes;
 use super::warpgroup::WgmmaQueue;
-use super::{Launch, arithmetic};
+use super::{Launch, arithmetic, simd};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, InstructionId, Op, PredicateOp, Program, Terminator, Ternary};
-use crate::observer::{Event, Observer, WarpContext, WarpSync, WarpSyncKind};
+use crate::observer::{Event, Observer, Wants, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
 pub(crate) type Outcome = Result<(), Box<RawFault>>;
@@ -77,6 +77,107 @@ pub(crate) struct Run<'r, 'l, O> {
     pub live: u32,
     /// The instruction being executed.
     pub info: u32,
+}
+
+/// The operations on registers alone, and what to do with the others. A function would have to say
+/// which of the two it did, which the loop would pay for.
+macro_rules! operations {
+    ($full:ident, $r:ident, $op:ident, $mask:ident, { $($others:tt)* }) => {{
+        match *$op {
+        Op::Move32(d, a) => $r.map_32::<$full>($mask, d.0, a.0, |x| x),
+        Op::Move64(d, a) => $r.map_64::<$full>($mask, d.0, a.0, |x| x),
+        Op::MovePredicate(d, a) => $r.set_predicate($mask, d.0, $r.predicates[a.0 as usize]),
+        Op::Unary32(op, d, a) => arithmetic::unary32::<$full>($r, $mask, op, d.0, a.0),
+        Op::Unary64(op, d, a) => arithmetic::unary64::<$full>($r, $mask, op, d.0, a.0),
+        Op::Binary32(op, d, a, b) => {
+            arithmetic::binary32::<$full>($r, $mask, op, d.0, (a.0, b.0));
+        }
+        Op::Binary64(op, d, a, b) => {
+            arithmetic::binary64::<$full>($r, $mask, op, d.0, (a.0, b.0));
+        }
+        Op::Shift32(op, d, a, b) => {
+            arithmetic::shift32::<$full>($r, $mask, op, d.0, (a.0, b.0));
+        }
+        Op::Shift64(op, d, a, b) => {
+            arithmetic::shift64::<$full>($r, $mask, op, d.0, a.0, b.0);
+        }
+        Op::Ternary32(op, d, a, b, c) => {
+            arithmetic::ternary32::<$full>($r, $mask, op, d.0, (a.0, b.0, c.0));
+        }
+        Op::Ternary64(op, d, a, b, c) => {
+            arithmetic::ternary64::<$full>($r, $mask, op, d.0, (a.0, b.0, c.0));
+        }
+        Op::MulWide(signed, d, a, b) => match signed {
+            false => {
+                $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| u64::from(x) * u64::from(y))
+            }
+            true => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| {
+                (i64::from(x as i32) * i64::from(y as i32)) as u64
+            }),
+        },
+        Op::MulAddWide(signed, d, a, b, c) => {
+            let (a, b) = (&$r.regs32[a.0 as usize], &$r.regs32[b.0 as usize]);
+            let c = $r.regs64[c.0 as usize];
+            let to = &mut $r.regs64[d.0 as usize];
+            match signed {
+                false => store_lanes64::<$full>(to, $mask, |i| {
+                    (u64::from(a[i]) * u64::from(b[i])).wrapping_add(c[i])
+                }),
+                true => store_lanes64::<$full>(to, $mask, |i| {
+                    let product = i64::from(a[i] as i32) * i64::from(b[i] as i32);
+                    (product as u64).wrapping_add(c[i])
+                }),
+            }
+        }
+        Op::Widen(signed, d, a) => match signed {
+            false => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
+            true => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
+        },
+        Op::Narrow(d, a) => $r.map_64_to_32::<$full>($mask, d.0, a.0, |x| x as u32),
+        Op::Pack(d, low, high) => {
+            $r.map2_32_to_64::<$full>($mask, d.0, (low.0, high.0), |x, y| {
+                u64::from(x) | u64::from(y) << 32
+            });
+        }
+        Op::Unpack(low, high, a) => {
+            $r.map_64_to_32::<$full>($mask, low.0, a.0, |x| x as u32);
+            $r.map_64_to_32::<$full>($mask, high.0, a.0, |x| (x >> 32) as u32);
+        }
+        Op::Compare32(op, negated, d, a, b) => {
+            let bits = arithmetic::compare32($r, op, a.0, b.0);
+            $r.set_predicate($mask, d.0, if negated { !bits } else { bits });
+        }
+        Op::Compare64(op, negated, d, a, b) => {
+            let bits = arithmetic::compare64($r, op, a.0, b.0);
+            $r.set_predicate($mask, d.0, if negated { !bits } else { bits });
+        }
+        Op::Select32(d, a, b, p) => {
+            let bits = $r.predicates[p.0 as usize];
+            let (a, b) = ($r.regs32[a.0 as usize], $r.regs32[b.0 as usize]);
+            store_lanes32::<$full>(&mut $r.regs32[d.0 as usize], $mask, |i| {
+                if bits >> i & 1 != 0 { a[i] } else { b[i] }
+            });
+        }
+        Op::Select64(d, a, b, p) => {
+            let bits = $r.predicates[p.0 as usize];
+            let (a, b) = ($r.regs64[a.0 as usize], $r.regs64[b.0 as usize]);
+            store_lanes64::<$full>(&mut $r.regs64[d.0 as usize], $mask, |i| {
+                if bits >> i & 1 != 0 { a[i] } else { b[i] }
+            });
+        }
+        Op::PredicateBinary(op, d, a, b) => {
+            let (a, b) = ($r.predicates[a.0 as usize], $r.predicates[b.0 as usize]);
+            let bits = match op {
+                PredicateOp::And => a & b,
+                PredicateOp::Or => a | b,
+                PredicateOp::Xor => a ^ b,
+            };
+            $r.set_predicate($mask, d.0, bits);
+        }
+        Op::PredicateNot(d, a) => $r.set_predicate($mask, d.0, !$r.predicates[a.0 as usize]),
+            $($others)*
+        }
+    }};
 }
 
 impl<O: Observer> Run<'_, '_, O> {
@@ -204,38 +305,55 @@ impl<O: Observer> Run<'_, '_, O> {
         let members = self.r.regs32[members as usize];
         for inst in code {
             self.info = inst.info;
-            let id = InstructionId(inst.info);
             self.observe_instruction(inst.info, mask);
-            let sources = match inst.op {
-                Op::Shuffle(index) => {
-                    let op = &self.program.shuffles[index as usize];
-                    Some(warp_ops::shuffle_sources(&self.r, op, mask).0)
-                }
-                _ => None,
-            };
-            let sync = WarpSync {
-                instruction: id,
-                kind: match inst.op {
-                    Op::Nothing => WarpSyncKind::Barrier,
-                    _ => WarpSyncKind::Exchange,
-                },
-                mask,
-                members: &members,
-                sources: sources.as_ref(),
-            };
-            self.observer.notify(Event::WarpSync {
-                warp: &self.context,
-                sync: &sync,
-            });
+            if O::WARP_SYNCS {
+                self.observe_sync(inst, &members, mask);
+            }
+            let first = members[mask.trailing_zeros() as usize % LANES];
+            let mut group = collect(|lane| members[lane] == first) & mask;
             let mut rest = mask;
-            while rest != 0 {
-                let first = members[rest.trailing_zeros() as usize % LANES];
-                let group = collect(|lane| members[lane] == first) & rest;
-                self.execute::<false>(&inst.op, group)?;
+            loop {
+                match inst.op {
+                    Op::Nothing => {}
+                    Op::Shuffle(index) => {
+                        let op = &self.program.shuffles[index as usize];
+                        simd::shuffle(self.launch.level, &mut self.r, op, group);
+                    }
+                    _ => self.execute_masked(&inst.op, group)?,
+                }
                 rest &= !group;
+                if rest == 0 {
+                    break;
+                }
+                let first = members[rest.trailing_zeros() as usize % LANES];
+                group = collect(|lane| members[lane] == first) & rest;
             }
         }
         Ok(())
+    }
+
+    fn observe_sync(&mut self, inst: &Inst, members: &Lanes32, mask: u32) {
+        let sources = match inst.op {
+            Op::Shuffle(index) => {
+                let op = &self.program.shuffles[index as usize];
+                Some(simd::shuffle_sources(self.launch.level, &self.r, op, mask).0)
+            }
+            _ => None,
+        };
+        let sync = WarpSync {
+            instruction: InstructionId(inst.info),
+            kind: match inst.op {
+                Op::Nothing => WarpSyncKind::Barrier,
+                _ => WarpSyncKind::Exchange,
+            },
+            mask,
+            members,
+            sources: sources.as_ref(),
+        };
+        self.observer.notify(Event::WarpSync {
+            warp: &self.context,
+            sync: &sync,
+        });
     }
 
     #[cold]
@@ -330,108 +448,31 @@ impl<O: Observer> Run<'_, '_, O> {
     /// A predicated operation; outlined, since the loop would double in size.
     #[inline(never)]
     fn execute_masked(&mut self, op: &Op, mask: u32) -> Outcome {
-        self.execute::<false>(op, mask)
+        match *op {
+            Op::Load(index) => self.load::<false>(index, mask),
+            Op::Store(index) => self.store::<false>(index, mask),
+            _ if simd::operation(self.launch.level, &mut self.r, op, mask) => Ok(()),
+            _ => self.execute_rare(*op, mask),
+        }
     }
 
     #[inline(always)]
     fn execute<const FULL: bool>(&mut self, op: &Op, mask: u32) -> Outcome {
         let r = &mut self.r;
-        match *op {
-            Op::Move32(d, a) => r.map_32::<FULL>(mask, d.0, a.0, |x| x),
-            Op::Move64(d, a) => r.map_64::<FULL>(mask, d.0, a.0, |x| x),
-            Op::MovePredicate(d, a) => r.set_predicate(mask, d.0, r.predicates[a.0 as usize]),
-            Op::Unary32(op, d, a) => arithmetic::unary32::<FULL>(r, mask, op, d.0, a.0),
-            Op::Unary64(op, d, a) => arithmetic::unary64::<FULL>(r, mask, op, d.0, a.0),
-            Op::Binary32(op, d, a, b) => {
-                arithmetic::binary32::<FULL>(r, mask, op, d.0, (a.0, b.0));
-            }
-            Op::Binary64(op, d, a, b) => {
-                arithmetic::binary64::<FULL>(r, mask, op, d.0, (a.0, b.0));
-            }
-            Op::Shift32(op, d, a, b) => {
-                arithmetic::shift32::<FULL>(r, mask, op, d.0, (a.0, b.0));
-            }
-            Op::Shift64(op, d, a, b) => {
-                arithmetic::shift64::<FULL>(r, mask, op, d.0, a.0, b.0);
-            }
-            Op::Ternary32(op, d, a, b, c) => {
-                arithmetic::ternary32::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
-            }
-            Op::Ternary64(op, d, a, b, c) => {
-                arithmetic::ternary64::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
-            }
-            Op::MulWide(signed, d, a, b) => match signed {
-                false => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
-                    u64::from(x) * u64::from(y)
-                }),
-                true => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
-                    (i64::from(x as i32) * i64::from(y as i32)) as u64
-                }),
-            },
-            Op::MulAddWide(signed, d, a, b, c) => {
-                let (a, b) = (&r.regs32[a.0 as usize], &r.regs32[b.0 as usize]);
-                let c = r.regs64[c.0 as usize];
-                let to = &mut r.regs64[d.0 as usize];
-                match signed {
-                    false => store_lanes64::<FULL>(to, mask, |i| {
-                        (u64::from(a[i]) * u64::from(b[i])).wrapping_add(c[i])
-                    }),
-                    true => store_lanes64::<FULL>(to, mask, |i| {
-                        let product = i64::from(a[i] as i32) * i64::from(b[i] as i32);
-                        (product as u64).wrapping_add(c[i])
-                    }),
-                }
-            }
-            Op::Widen(signed, d, a) => match signed {
-                false => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
-                true => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
-            },
-            Op::Narrow(d, a) => r.map_64_to_32::<FULL>(mask, d.0, a.0, |x| x as u32),
-            Op::Pack(d, low, high) => {
-                r.map2_32_to_64::<FULL>(mask, d.0, (low.0, high.0), |x, y| {
-                    u64::from(x) | u64::from(y) << 32
-                });
-            }
-            Op::Unpack(low, high, a) => {
-                r.map_64_to_32::<FULL>(mask, low.0, a.0, |x| x as u32);
-                r.map_64_to_32::<FULL>(mask, high.0, a.0, |x| (x >> 32) as u32);
-            }
-            Op::Compare32(op, negated, d, a, b) => {
-                let bits = arithmetic::compare32(r, op, a.0, b.0);
-                r.set_predicate(mask, d.0, if negated { !bits } else { bits });
-            }
-            Op::Compare64(op, negated, d, a, b) => {
-                let bits = arithmetic::compare64(r, op, a.0, b.0);
-                r.set_predicate(mask, d.0, if negated { !bits } else { bits });
-            }
-            Op::Select32(d, a, b, p) => {
-                let bits = r.predicates[p.0 as usize];
-                let (a, b) = (r.regs32[a.0 as usize], r.regs32[b.0 as usize]);
-                store_lanes32::<FULL>(&mut r.regs32[d.0 as usize], mask, |i| {
-                    if bits >> i & 1 != 0 { a[i] } else { b[i] }
-                });
-            }
-            Op::Select64(d, a, b, p) => {
-                let bits = r.predicates[p.0 as usize];
-                let (a, b) = (r.regs64[a.0 as usize], r.regs64[b.0 as usize]);
-                store_lanes64::<FULL>(&mut r.regs64[d.0 as usize], mask, |i| {
-                    if bits >> i & 1 != 0 { a[i] } else { b[i] }
-                });
-            }
-            Op::PredicateBinary(op, d, a, b) => {
-                let (a, b) = (r.predicates[a.0 as usize], r.predicates[b.0 as usize]);
-                let bits = match op {
-                    PredicateOp::And => a & b,
-                    PredicateOp::Or => a | b,
-                    PredicateOp::Xor => a ^ b,
-                };
-                r.set_predicate(mask, d.0, bits);
-            }
-            Op::PredicateNot(d, a) => r.set_predicate(mask, d.0, !r.predicates[a.0 as usize]),
+        operations!(FULL, r, op, mask, {
             Op::Load(index) => return self.load::<FULL>(index, mask),
             Op::Store(index) => return self.store::<FULL>(index, mask),
             _ => return self.execute_rare(*op, mask),
-        }
+        });
         Ok(())
     }
+}
+
+/// An operation on registers alone; false, with nothing done, where it is one of the others.
+#[inline(always)]
+pub(super) fn operation<const FULL: bool>(r: &mut Registers<'_>, op: &Op, mask: u32) -> bool {
+    operations!(FULL, r, op, mask, {
+        _ => return false,
+    });
+    true
 }

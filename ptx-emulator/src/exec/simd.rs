@@ -7,11 +7,14 @@
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::integer_matrix;
+use super::rows::wide::{self, WideLanes, WideOperands};
 use super::rows::{self, Operands};
-use super::run::{RawFault, Run, Stop};
-use super::tensor_sum::{self, Line};
-use super::vector::Lanes32;
-use crate::ir::LaneFunction;
+use super::run::{self, RawFault, Run, Stop};
+use super::tensor_sum::{self, Factors, Line, Tile};
+use super::vector::{Lanes32, Registers, collect};
+use super::warp_ops;
+use crate::ir::{LaneFunction, MatrixInputs, Op, Shuffle};
 use crate::observer::Observer;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -147,34 +150,121 @@ fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
     }
 }
 
-/// [`rows::evaluate`]
-pub(super) fn lane_row(level: Level, function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
-    match level {
-        Level::Portable => lane_row_portable(function, x),
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Level::detect` makes `Avx2` only if the processor has AVX2 and FMA.
-        Level::Avx2 => unsafe { lane_row_avx2(function, x) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
-        Level::Avx512 => unsafe { lane_row_avx512(function, x) },
-    }
+/// A function that is compiled for the vector instructions of each level.
+macro_rules! at_level {
+    ($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;) => {
+        $(#[$about])*
+        pub(super) fn $name(level: Level, $($argument: $type),*) -> $result {
+            #[inline(never)]
+            fn portable($($argument: $type),*) -> $result {
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2")]
+            fn avx2($($argument: $type),*) -> $result {
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
+            fn avx512($($argument: $type),*) -> $result {
+                $body
+            }
+
+            match level {
+                Level::Portable => portable($($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
+                Level::Avx2 => unsafe { avx2($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+                Level::Avx512 => unsafe { avx512($($argument),*) },
+            }
+        }
+    };
 }
 
-#[inline(never)]
-fn lane_row_portable(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
-    rows::evaluate(function, x)
+at_level! {
+    /// Of each lane one bit: whether its address is no multiple of `bytes`, or more than `last`
+    /// bytes behind the start of the memory.
+    lanes_outside(addresses: &[u64; 32], range: (u64, u64), bytes: u32) -> u32 = {
+        let ((start, last), part) = (range, u64::from(bytes) - 1);
+        collect(|lane| {
+            let address = addresses[lane];
+            (address.wrapping_sub(start) > last) | (address & part != 0)
+        })
+    };
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2")]
-fn lane_row_avx2(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
-    rows::evaluate(function, x)
+at_level! {
+    /// [`run::operation`] in some lanes.
+    operation(r: &mut Registers<'_>, op: &Op, mask: u32) -> bool = {
+        run::operation::<false>(r, op, mask)
+    };
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
-fn lane_row_avx512(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
-    rows::evaluate(function, x)
+at_level! {
+    /// [`tensor_sum::factors`]
+    factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Factors = {
+        tensor_sum::factors(inputs, words, shift)
+    };
+}
+
+at_level! {
+    /// [`integer_matrix::add_products`]
+    add_products(sums: &mut [i32; 8], a: &[i32], b: &[[i32; 8]]) -> () = {
+        integer_matrix::add_products(sums, a, b);
+    };
+}
+
+at_level! {
+    /// [`tensor_sum::tile`]
+    tile(product: &Tile<'_>, d: &mut [u32]) -> () = {
+        tensor_sum::tile(product, d);
+    };
+}
+
+at_level! {
+    /// [`warp_ops::shuffle`]
+    shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) -> () = {
+        warp_ops::shuffle(r, op, mask);
+    };
+}
+
+at_level! {
+    /// [`warp_ops::shuffle_sources`]
+    shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; 32], u32) = {
+        warp_ops::shuffle_sources(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rows::evaluate`]
+    lane_row(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> = {
+        rows::evaluate(function, x)
+    };
+}
+
+at_level! {
+    /// [`rows::integer::insert_field`]
+    insert_field(x: [&Lanes32; 4]) -> Lanes32 = {
+        rows::integer::insert_field(x)
+    };
+}
+
+at_level! {
+    /// [`rows::integer::add_carry`]
+    add_carry(a: &Lanes32, b: &Lanes32, carries: u32) -> (Lanes32, u32) = {
+        rows::integer::add_carry(a, b, carries)
+    };
+}
+
+at_level! {
+    /// [`wide::evaluate`]
+    wide_lane_row(function: LaneFunction, x: WideOperands<'_>) -> Option<WideLanes> = {
+        wide::evaluate(function, x)
+    };
 }
 
 /// [`tensor_sum::aligned_sum`]

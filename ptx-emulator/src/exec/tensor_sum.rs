@@ -13,6 +13,7 @@
 
 use super::float::from_f64;
 use super::simd::{self, Level};
+use super::vector::{LANES, Lanes32};
 use crate::ir::{MatrixInputs, Rounding, Sums};
 use ptx_syntax::ast::Type;
 
@@ -195,7 +196,11 @@ struct Term {
 impl Term {
     fn new(significand: i64, exponent: i32, point: i32) -> Self {
         // A zero aligns nothing.
-        let exponent = if significand == 0 { NO_EXPONENT } else { exponent };
+        let exponent = if significand == 0 {
+            NO_EXPONENT
+        } else {
+            exponent
+        };
         Term {
             significand,
             exponent,
@@ -218,7 +223,11 @@ fn cut_sum(terms: &[Term], bits: i32) -> f64 {
             true => magnitude << up,
             false => magnitude >> (-up).min(127),
         };
-        if term.significand < 0 { -magnitude } else { magnitude }
+        if term.significand < 0 {
+            -magnitude
+        } else {
+            magnitude
+        }
     };
     let sum: i128 = terms.iter().map(cut).sum();
     // At most 53 bits.
@@ -425,6 +434,154 @@ pub(super) fn aligned_sum(row: &Line, column: &Line, floor: i32, up: u32) -> (i3
     (sum, highest)
 }
 
+/// Elements of A or B, none of them an infinity or NaN: `significands` · 2^(`exponents` − the
+/// format's fraction bits).
+#[derive(Clone, Debug)]
+pub(super) struct Factors {
+    pub significands: [i32; LANES],
+    pub exponents: [i32; LANES],
+    /// Whether there are infinities or NaNs among them after all.
+    pub has_special: bool,
+}
+
+/// The elements that a register holds from bit `shift` on.
+#[inline(always)]
+pub(super) fn factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Factors {
+    let (exponent_bits, fraction_bits, skipped) = match inputs {
+        MatrixInputs::F16 => (5, 10, 0),
+        MatrixInputs::Bf16 => (8, 7, 0),
+        _ => (8, 10, 13),
+    };
+    let mut all = Factors {
+        significands: [0; LANES],
+        exponents: [0; LANES],
+        has_special: false,
+    };
+    let mut special = 0;
+    for (lane, word) in words.iter().enumerate() {
+        let bits = word >> shift >> skipped;
+        let (significand, exponent, is_special) = split(bits, exponent_bits, fraction_bits);
+        all.significands[lane] = significand;
+        all.exponents[lane] = exponent;
+        special |= u32::from(is_special);
+    }
+    all.has_special = special != 0;
+    all
+}
+
+/// Significand and exponent as in [`Factor`], and whether the number is an infinity or NaN.
+#[inline(always)]
+fn split(bits: u32, exponent_bits: u32, fraction_bits: u32) -> (i32, i32, bool) {
+    let top = (1 << exponent_bits) - 1;
+    let fraction = bits & ((1 << fraction_bits) - 1);
+    let biased = bits >> fraction_bits & top;
+    let hidden = u32::from(biased != 0) << fraction_bits;
+    let significand = (fraction | hidden) as i32;
+    let exponent = biased.max(1) as i32 - (top >> 1) as i32;
+    let exponent = if significand == 0 {
+        NO_EXPONENT
+    } else {
+        exponent
+    };
+    let is_negative = bits >> (fraction_bits + exponent_bits) & 1 != 0;
+    let signed = if is_negative {
+        -significand
+    } else {
+        significand
+    };
+    (signed, exponent, biased == top)
+}
+
+/// Columns of D that are computed at once.
+pub(super) const TILE_COLUMNS: usize = 8;
+
+/// A product of matrices without infinities and NaNs: D = A · B + C, each by rows.
+pub(super) struct Tile<'a> {
+    pub inputs: MatrixInputs,
+    /// Columns of A and rows of B.
+    pub depth: usize,
+    /// Columns of B: a multiple of [`TILE_COLUMNS`].
+    pub columns: usize,
+    /// Significands and exponents.
+    pub a: [&'a [i32]; 2],
+    pub b: [&'a [i32]; 2],
+    pub c: &'a [u32],
+}
+
+/// Whether an f32 is an infinity or NaN.
+#[inline(always)]
+pub(super) fn is_special(bits: u32) -> bool {
+    bits & 0x7f80_0000 == 0x7f80_0000
+}
+
+/// What [`dot_product`] gives for each element.
+#[inline(always)]
+pub(super) fn tile(product: &Tile<'_>, d: &mut [u32]) {
+    let (depth, blocks) = (product.depth, product.columns / TILE_COLUMNS);
+    let up = (FRACTION_BITS - 2 * fraction_bits(product.inputs)) as u32;
+    let of_b = product.b.map(|b| b.as_chunks::<TILE_COLUMNS>().0);
+    let of_c = product.c.as_chunks::<TILE_COLUMNS>().0;
+    let of_d = d.as_chunks_mut::<TILE_COLUMNS>().0;
+    for (at, (d, c)) in of_d.iter_mut().zip(of_c).enumerate() {
+        let (row, block) = (at / blocks, at % blocks);
+        let a = product.a.map(|a| &a[row * depth..][..depth]);
+        let b = of_b.map(|b| b[block..].iter().step_by(blocks));
+        let (mut significands, mut exponents) = ([0; TILE_COLUMNS], [0; TILE_COLUMNS]);
+        for column in 0..TILE_COLUMNS {
+            (significands[column], exponents[column], _) = split(c[column], 8, 23);
+        }
+        let mut highest = exponents;
+        for (exponent, others) in a[1].iter().zip(b[1].clone()) {
+            for column in 0..TILE_COLUMNS {
+                highest[column] = highest[column].max(exponent + others[column]);
+            }
+        }
+        let mut sums = [0i32; TILE_COLUMNS];
+        let of_a = a[0].iter().zip(a[1]);
+        let [of_b, with] = b;
+        for ((significand, exponent), (others, with)) in of_a.zip(of_b.zip(with)) {
+            for column in 0..TILE_COLUMNS {
+                let factors = significand * others[column];
+                let below = (highest[column] - exponent - with[column]).min(31);
+                let magnitude = (factors.unsigned_abs() << up >> (below & 31)) as i32;
+                let sign = factors >> 31;
+                sums[column] += (magnitude ^ sign) - sign;
+            }
+        }
+        let mut addends = [0i32; TILE_COLUMNS];
+        for column in 0..TILE_COLUMNS {
+            let below = (highest[column] - exponents[column]).min(31);
+            let bits = significands[column].unsigned_abs() << (FRACTION_BITS - 23);
+            let magnitude = (bits >> (below & 31)) as i32;
+            let sign = significands[column] >> 31;
+            addends[column] = (magnitude ^ sign) - sign;
+        }
+        for column in 0..TILE_COLUMNS {
+            d[column] = truncated(sums[column], addends[column], highest[column]);
+        }
+    }
+}
+
+/// As [`to_f32`], of a sum that is given in two parts.
+#[inline(always)]
+fn truncated(sum: i32, addend: i32, exponent: i32) -> u32 {
+    // All of it is exact in f64: 33 bits, and exponents of products of two f32.
+    let scale = (exponent - FRACTION_BITS).clamp(-1000, 1000);
+    let scale = f64::from_bits(((scale + 1023) as u64) << 52);
+    let value = (f64::from(sum) + f64::from(addend)) * scale;
+    let near = value as f32;
+    let bits = near.to_bits();
+    let is_beyond = f64::from(near).abs() > value.abs();
+    let bits = bits - u32::from(is_beyond);
+    const OVERFLOW: f64 = 2.0 * (1u128 << 127) as f64;
+    let infinity = bits & 1 << 31 | 0x7f80_0000;
+    if value.abs() >= OVERFLOW {
+        infinity
+    } else {
+        bits
+    }
+}
+
 /// `sum` · 2^(`exponent` − 25), truncated to f32.
 fn to_f32(sum: i64, exponent: i32) -> u32 {
     let magnitude = sum.unsigned_abs();
@@ -550,9 +707,7 @@ mod tests {
                 let (row, column) = (factors(of_a, 3), factors(of_b, 5));
                 let value = |factor: &Factor, inputs| factor.value(inputs);
                 let products = row.iter().zip(&column);
-                let exact: f64 = products
-                    .map(|(a, b)| value(a, of_a) * value(b, of_b))
-                    .sum();
+                let exact: f64 = products.map(|(a, b)| value(a, of_a) * value(b, of_b)).sum();
                 let sum = any_dot_product(kind(Sums::F32), &row, &column, 1.5f32.to_bits());
                 let error = f64::from(f32::from_bits(sum)) - (exact + 1.5);
                 let largest = products_of(&row, &column, [of_a, of_b]);
@@ -560,6 +715,83 @@ mod tests {
                 let half = any_dot_product(kind(Sums::F16), &row, &column, 1.5f32.to_bits());
                 let nearest = from_f64(exact + 1.5, 0.0, Type::F16, Rounding::NearestEven);
                 assert!(nearest.abs_diff(half.into()) <= 1, "{of_a:?} {of_b:?}");
+            }
+        }
+    }
+
+    /// Tiles are their elements, one by one.
+    #[test]
+    fn tiles_are_their_dot_products() {
+        let mut state = 0x1234_5678u32;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state
+        };
+        for (inputs, depth) in [
+            (MatrixInputs::F16, 16),
+            (MatrixInputs::F16, 8),
+            (MatrixInputs::Bf16, 16),
+            (MatrixInputs::Tf32, 8),
+        ] {
+            for round in 0..200 {
+                // All exponents, and those near 1, where sums cancel; some zeros.
+                let mut element = |bits: u32| match (inputs, round % 3) {
+                    _ if bits % 11 == 0 => 0,
+                    (MatrixInputs::F16, 0) => bits & 0xbbff,
+                    (MatrixInputs::F16, _) => bits & 0x87ff | 0x3800,
+                    (MatrixInputs::Bf16, 0) => bits & 0xbfff,
+                    (MatrixInputs::Bf16, _) => bits & 0x81ff | 0x3e00,
+                    (_, 0) => bits & 0xbfff_ffff,
+                    _ => bits & 0x81ff_ffff | 0x3e00_0000,
+                };
+                let mut words = || -> Lanes32 { std::array::from_fn(|_| element(random())) };
+                // Up to 16 rows and columns of 16 elements; what is not used does not matter.
+                let a: Vec<u32> = (0..8).flat_map(|_| words()).collect();
+                let b: Vec<u32> = (0..8).flat_map(|_| words()).collect();
+                let columns = 16;
+                let rows = a.len() / depth;
+                let c: Vec<u32> = (0..rows * columns)
+                    .map(|at| match at % 5 {
+                        0 => 0,
+                        _ => random() & 0xbfff_ffff,
+                    })
+                    .collect();
+                for level in Level::available() {
+                    let split = |elements: &[u32]| {
+                        let mut parts = [Vec::new(), Vec::new()];
+                        for row in elements.as_chunks::<LANES>().0 {
+                            let factors = simd::factors(level, inputs, row, 0);
+                            assert!(!factors.has_special);
+                            parts[0].extend(factors.significands);
+                            parts[1].extend(factors.exponents);
+                        }
+                        parts
+                    };
+                    let (of_a, of_b) = (split(&a), split(&b));
+                    let tile = Tile {
+                        inputs,
+                        depth,
+                        columns,
+                        a: of_a.each_ref().map(Vec::as_slice),
+                        b: of_b.each_ref().map(Vec::as_slice),
+                        c: &c,
+                    };
+                    let mut d = vec![0; rows * columns];
+                    simd::tile(level, &tile, &mut d);
+                    for (at, d) in d.iter().enumerate() {
+                        let (row, column) = (at / columns, at % columns);
+                        let line = |element: &dyn Fn(usize) -> u32| {
+                            let factors = (0..depth).map(|k| Factor::of(inputs, element(k)));
+                            Line::new(&factors.collect::<Vec<_>>())
+                        };
+                        let row = line(&|k| a[row * depth + k]);
+                        let column = line(&|k| b[k * columns + column]);
+                        let wanted = dot_product(level, inputs, &row, &column, c[at]);
+                        assert_eq!(*d, wanted, "{inputs:?} {level:?}: {d:x}, not {wanted:x}");
+                    }
+                }
             }
         }
     }

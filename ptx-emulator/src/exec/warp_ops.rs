@@ -36,6 +36,7 @@ pub(crate) fn write(r: &mut Registers<'_>, register: Register, lane: usize, valu
 
 /// The lane from which each lane of a shuffle reads, and the lanes for which that is in range. PTX
 /// ISA, "shfl.sync": `c` holds the clamp value in bits 0-4 and the segment mask in bits 8-12.
+#[inline(always)]
 pub(crate) fn shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; LANES], u32) {
     let offsets = &r.regs32[op.lane.0 as usize];
     let clamps = &r.regs32[op.clamp.0 as usize];
@@ -101,6 +102,7 @@ fn sources_of(
     (sources, in_range)
 }
 
+#[inline(always)]
 pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
     let value = r.regs32[op.value.0 as usize];
     let (sources, in_range) = shuffle_sources(r, op, mask);

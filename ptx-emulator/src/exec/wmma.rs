@@ -1,13 +1,20 @@
 //! `wmma`: fragments whose layout is the emulator's own (see the decoder).
 
+use std::sync::atomic::Ordering;
+
 use super::float;
+use super::gather::Place;
 use super::integer_matrix::{self, dot};
 use super::run::{Outcome, Run};
-use super::tensor_sum::{Factor, Kind, Line, MAX_DEPTH, any_dot_product, dot_product};
+use super::simd;
+use super::tensor_sum::{
+    Factor, Kind, Line, MAX_DEPTH, TILE_COLUMNS, Tile, any_dot_product, dot_product, is_special,
+};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::ir::{
-    AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Sums, Wmma, WmmaMove,
+    AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Space, Sums, Wmma,
+    WmmaMove,
 };
 use crate::observer::Observer;
 use ptx_syntax::ast::Type;
@@ -46,6 +53,9 @@ impl<O: Observer> Run<'_, '_, O> {
                 bases[lane].wrapping_add(at * u64::from(bytes))
             });
             self.observe(space, kind, bytes, (u32::MAX, false), &addresses);
+            if !stores && self.wmma_load_together(moved, space, &addresses, element) {
+                continue;
+            }
             let (register, part) = (element / packed as usize, element % packed as usize);
             let shift = 8 * bytes * part as u32;
             let mask = u64::MAX >> (64 - 8 * bytes) << shift;
@@ -67,6 +77,82 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         Ok(())
+    }
+
+    /// One element of each lane's part; false, with nothing done, where some lane would fault.
+    fn wmma_load_together(
+        &mut self,
+        moved: &WmmaMove,
+        space: Space,
+        addresses: &[u64; LANES],
+        element: usize,
+    ) -> bool {
+        let (bytes, packed) = (moved.bytes, moved.packed as usize);
+        // Elements of f64 are in registers of 64 bits.
+        if bytes > 4 {
+            return false;
+        }
+        let Some(place) = self.place(space, addresses, u32::MAX, (bytes, false)) else {
+            return false;
+        };
+        let mut words = [0; LANES];
+        for (word, address) in words.iter_mut().zip(addresses) {
+            let at = address.wrapping_sub(place.base()) as usize;
+            *word = match place {
+                Place::Shared => self.shared[at / 4],
+                Place::Global(words, _) => words[at / 4].load(Ordering::Relaxed),
+                Place::Local => return false,
+            } >> (8 * (at % 4));
+        }
+        let in_lane = (moved.rows * moved.columns) as usize / LANES;
+        let shift = 8 * bytes * (element % packed) as u32;
+        let mask = u32::MAX >> (32 - 8 * bytes) << shift;
+        // Further registers repeat the first ones.
+        let copies = moved.registers.iter().skip(element / packed);
+        for copy in copies.step_by((in_lane / packed).max(1)) {
+            let Register::Reg32(copy) = copy else {
+                return false;
+            };
+            let to = &mut self.r.regs32[copy.0 as usize];
+            for (to, word) in to.iter_mut().zip(words) {
+                *to = *to & !mask | word << shift & mask;
+            }
+        }
+        true
+    }
+
+    /// A product of floats without infinities and NaNs; none where there are any.
+    fn wmma_by_tile(&self, product: &Wmma, [a, b, c]: [&[u32]; 3]) -> Option<Vec<u32>> {
+        let [m, n, k] = product.shape.map(|extent| extent as usize);
+        let (level, inputs) = (self.launch.level, product.inputs);
+        if k > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
+            return None;
+        }
+        let split = |elements: &[u32]| {
+            let mut parts = [Vec::new(), Vec::new()];
+            let (rows, rest) = elements.as_chunks::<LANES>();
+            for row in rows {
+                let factors = simd::factors(level, inputs, row, 0);
+                if factors.has_special {
+                    return None;
+                }
+                parts[0].extend(factors.significands);
+                parts[1].extend(factors.exponents);
+            }
+            rest.is_empty().then_some(parts)
+        };
+        let (a, b) = (split(a)?, split(b)?);
+        let tile = Tile {
+            inputs,
+            depth: k,
+            columns: n,
+            a: a.each_ref().map(Vec::as_slice),
+            b: b.each_ref().map(Vec::as_slice),
+            c,
+        };
+        let mut d = vec![0; m * n];
+        simd::tile(level, &tile, &mut d);
+        Some(d)
     }
 
     pub(super) fn wmma(&mut self, product: &Wmma) {
@@ -142,7 +228,11 @@ impl<O: Observer> Run<'_, '_, O> {
         let sum = |(at, c): (usize, &u64)| {
             let (row, column) = (line(&rows, at / n), line(&columns, at % n));
             let sum = dot([product.inputs; 2], product.bits, &row, &column);
-            u64::from(integer_matrix::accumulate(*c as u32, sum, product.saturates))
+            u64::from(integer_matrix::accumulate(
+                *c as u32,
+                sum,
+                product.saturates,
+            ))
         };
         c.iter().enumerate().map(sum).collect()
     }
@@ -153,6 +243,14 @@ impl<O: Observer> Run<'_, '_, O> {
         let a = self.elements(&product.a, packed, m * k);
         let b = self.elements(&product.b, packed, k * n);
         let c = self.elements(&product.c, product.sums[0].packed(), m * n);
+        let frequent = product.sums == [Sums::F32; 2] && k <= MAX_DEPTH;
+        if frequent && !product.saturates {
+            let words = |elements: &[u64]| elements.iter().map(|&bits| bits as u32).collect();
+            let [a, b, c]: [Vec<u32>; 3] = [&a, &b, &c].map(|elements| words(elements));
+            if let Some(sums) = self.wmma_by_tile(product, [&a, &b, &c]) {
+                return sums.into_iter().map(u64::from).collect();
+            }
+        }
         let factor = |bits: &u64| Factor::of(product.inputs, *bits as u32);
         let rows: Vec<Vec<Factor>> = a
             .chunks(k)
@@ -167,8 +265,8 @@ impl<O: Observer> Run<'_, '_, O> {
             short: false,
         };
         let level = self.launch.level;
-        let lines = |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
-        let frequent = product.sums == [Sums::F32; 2] && k <= MAX_DEPTH;
+        let lines =
+            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
         let (of_rows, of_columns) = (lines(&rows), lines(&columns));
         let sum = |(at, c): (usize, &u64)| {
             let (row, column, c) = (at / n, at % n, *c as u32);

@@ -100,11 +100,13 @@ pub trait Observer: Send + Sized {
 pub(crate) trait Wants {
     const ACCESSES: bool;
     const ASYNC_ACCESSES: bool;
+    const WARP_SYNCS: bool;
 }
 
 impl<O: Observer> Wants for O {
     const ACCESSES: bool = O::INTEREST.contains(Interest::ACCESS);
     const ASYNC_ACCESSES: bool = O::INTEREST.contains(Interest::ASYNC_ACCESS);
+    const WARP_SYNCS: bool = O::INTEREST.contains(Interest::WARP_SYNC);
 }
 
 /// A launch that is about to run; see [`Observer::launch`].

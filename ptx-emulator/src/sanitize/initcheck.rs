@@ -156,18 +156,71 @@ impl Initcheck {
         let (mark, block) = (self.mark, self.block_number());
         let area = self.area(allocation);
         for cell in first..first + count {
-            let known = &mut area.written.marks[cell];
-            if *known < mark {
-                *known = mark;
-                area.note_write(cell, block);
+            area.write(cell, mark, block);
+        }
+    }
+
+    /// Lanes that read what was written, or write; the mask of the others, which are left.
+    #[inline(always)]
+    fn usual(&mut self, warp: u32, access: &MemoryAccess<'_>) -> u32 {
+        let (mark, block) = (self.mark, self.block_number());
+        let first = access.addresses[access.mask.trailing_zeros() as usize % LANES];
+        let (base, mut area) = match access.space {
+            Space::Shared => (self.geometry.shared_start(warp).wrapping_neg(), None),
+            Space::Global => {
+                let bytes = u64::from(access.bytes);
+                let allocation = self.allocation_index(access.instruction, first, bytes);
+                match allocation.and_then(|allocation| self.global[allocation].as_deref_mut()) {
+                    Some(area) => (area.base, Some(area)),
+                    None => return access.mask,
+                }
+            }
+            _ => return access.mask,
+        };
+        let marks = match &area {
+            Some(area) => &area.written,
+            None => &self.shared,
+        };
+        let shift = marks.shift;
+        let Some(last) = marks.bytes.checked_sub(u64::from(access.bytes)) else {
+            return access.mask;
+        };
+        if access.bytes.trailing_zeros() < shift {
+            return access.mask;
+        }
+        let count = (access.bytes >> shift) as usize;
+        let (mut rest, mut left) = (access.mask, 0);
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize % LANES;
+            rest &= rest - 1;
+            let at = access.addresses[lane].wrapping_sub(base);
+            if at > last {
+                left |= 1 << lane;
+                continue;
+            }
+            let cells = (at >> shift) as usize..(at >> shift) as usize + count;
+            let marks = match &area {
+                Some(area) => &area.written.marks,
+                None => &self.shared.marks,
+            };
+            let is_known = marks[cells.clone()].iter().all(|known| *known >= mark);
+            match (is_known, access.kind, &mut area) {
+                (true, ..) => {}
+                (false, AccessKind::Store, Some(area)) => {
+                    cells.for_each(|cell| area.write(cell, mark, block));
+                }
+                (false, AccessKind::Store, None) => self.shared.marks[cells].fill(mark),
+                (false, ..) => left |= 1 << lane,
             }
         }
+        left
     }
 
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
+        let left = self.usual(warp, access);
         let own = self.geometry.shared_start(warp);
-        for lane in lanes(access.mask) {
+        for lane in lanes(left) {
             let address = access.addresses[lane];
             let origin = Origin::new(access.instruction.index(), false, warp, lane as u32);
             match access.space {

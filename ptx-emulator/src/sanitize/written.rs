@@ -87,6 +87,16 @@ impl Area {
         self.early = parts.collect();
     }
 
+    /// Marks a cell as written by a block.
+    #[inline(always)]
+    pub(super) fn write(&mut self, cell: usize, mark: u32, block: u32) {
+        let known = &mut self.written.marks[cell];
+        if *known < mark {
+            *known = mark;
+            self.note_write(cell, block);
+        }
+    }
+
     pub(super) fn note_write(&mut self, cell: usize, block: u32) {
         let first = self.first[cell];
         self.first[cell] = if first == 0 { block } else { first.min(block) };

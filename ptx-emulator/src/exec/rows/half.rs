@@ -1,8 +1,10 @@
 //! f16 and bf16.
 
+use super::super::approximate as series;
+use super::super::float::{max32, min32};
 use super::super::vector::{LANES, Lanes32};
 use super::Operands;
-use crate::ir::{FloatFormat, FloatFunction};
+use crate::ir::{FloatFormat, FloatFunction, Rounding};
 use ptx_syntax::ast::Type;
 
 /// The low half of a word as f16.
@@ -57,16 +59,22 @@ pub(super) fn to_bf16(value: f32) -> u32 {
     }
 }
 
-/// An f64 sum in f32, rounded to odd, so that another rounding gives the nearest value of fewer
-/// bits. The sum of a product of two 16-bit floats and a third one.
+/// A sum of two doubles in f32, rounded to odd, so that another rounding gives the nearest value of
+/// fewer bits.
 #[inline(always)]
 fn odd_sum(product: f64, addend: f64) -> f32 {
     let sum = product + addend;
     let of_addend = sum - product;
     let rest = (product - (sum - of_addend)) + (addend - of_addend);
-    let near = sum as f32;
+    odd(sum, rest)
+}
+
+/// A value, and what it lacks, in f32, rounded to odd.
+#[inline(always)]
+pub(super) fn odd(value: f64, rest: f64) -> f32 {
+    let near = value as f32;
     // The sign of what is missing from the f32.
-    let off = (sum - f64::from(near)) + rest;
+    let off = (value - f64::from(near)) + rest;
     let bits = near.to_bits();
     let is_even = bits & 1 == 0;
     let towards = off != 0.0 && is_even && near.is_finite();
@@ -83,6 +91,41 @@ fn odd_sum(product: f64, addend: f64) -> f32 {
     f32::from_bits(if towards { neighbour } else { bits })
 }
 
+/// The sign of both formats.
+const SIGN: u32 = 0x8000;
+
+/// What follows the rounding of a result.
+#[derive(Clone, Copy)]
+struct Finish {
+    flushes: bool,
+    saturates: bool,
+    relu: bool,
+    infinity: u32,
+    one: u32,
+}
+
+impl Finish {
+    /// Of an operand or a result: without subnormals.
+    #[inline(always)]
+    fn flush(self, bits: u32) -> u32 {
+        match self.flushes && bits & self.infinity == 0 {
+            true => bits & SIGN,
+            false => bits,
+        }
+    }
+
+    #[inline(always)]
+    fn result(self, bits: u32) -> u32 {
+        let bits = self.flush(bits);
+        // Zeros and negative numbers. The one NaN is positive.
+        let is_low = (bits & SIGN != 0) | (bits == 0);
+        let bits = if self.relu & is_low { 0 } else { bits };
+        let is_low = is_low | (bits > self.infinity);
+        let clamped = if is_low { 0 } else { bits.min(self.one) };
+        if self.saturates { clamped } else { bits }
+    }
+}
+
 /// f16 and bf16, and pairs of them, rounded to nearest.
 #[inline(always)]
 pub(super) fn half(
@@ -90,56 +133,145 @@ pub(super) fn half(
     format: FloatFormat,
     x: Operands<'_>,
 ) -> Option<Lanes32> {
-    let plain = FloatFormat::new(format.ty);
-    if format != plain {
+    let is_f16 = matches!(format.ty, Type::F16 | Type::F16x2);
+    if format.rounding != Rounding::NearestEven || format.xor_sign || format.flush && !is_f16 {
         return None;
     }
-    match format.ty {
-        Type::F16 | Type::F16x2 => halves(function, format.ty == Type::F16x2, x, from_f16, to_f16),
-        _ => halves(function, format.ty == Type::Bf16x2, x, from_bf16, to_bf16),
+    let finish = Finish {
+        flushes: format.flush,
+        saturates: format.saturate,
+        relu: format.relu,
+        infinity: if is_f16 { 0x7c00 } else { 0x7f80 },
+        one: if is_f16 { 0x3c00 } else { 0x3f80 },
+    };
+    let (nan_wins, is_pair) = (
+        format.nan_wins,
+        matches!(format.ty, Type::F16x2 | Type::Bf16x2),
+    );
+    // The most frequent ones without a question in each lane.
+    let plain = format == FloatFormat::new(format.ty);
+    match (is_f16, plain) {
+        (true, true) => halves(function, (is_pair, false), x, F16),
+        (false, true) => halves(function, (is_pair, false), x, Bf16),
+        (true, false) => halves(function, (is_pair, nan_wins), x, Finished(F16, finish)),
+        (false, false) => halves(function, (is_pair, nan_wins), x, Finished(Bf16, finish)),
+    }
+}
+
+/// A format of 16 bits.
+trait HalfFormat: Copy {
+    fn read(self, bits: u32) -> f32;
+    fn write(self, value: f32) -> u32;
+}
+
+#[derive(Clone, Copy)]
+struct F16;
+
+impl HalfFormat for F16 {
+    #[inline(always)]
+    fn read(self, bits: u32) -> f32 {
+        from_f16(bits)
+    }
+
+    #[inline(always)]
+    fn write(self, value: f32) -> u32 {
+        to_f16(value)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Bf16;
+
+impl HalfFormat for Bf16 {
+    #[inline(always)]
+    fn read(self, bits: u32) -> f32 {
+        from_bf16(bits)
+    }
+
+    #[inline(always)]
+    fn write(self, value: f32) -> u32 {
+        to_bf16(value)
+    }
+}
+
+/// A format with modifiers.
+#[derive(Clone, Copy)]
+struct Finished<F>(F, Finish);
+
+impl<F: HalfFormat> HalfFormat for Finished<F> {
+    #[inline(always)]
+    fn read(self, bits: u32) -> f32 {
+        self.0.read(self.1.flush(bits))
+    }
+
+    #[inline(always)]
+    fn write(self, value: f32) -> u32 {
+        self.1.result(self.0.write(value))
     }
 }
 
 #[inline(always)]
 fn halves(
     function: FloatFunction,
-    is_pair: bool,
+    (is_pair, nan_wins): (bool, bool),
     [a, b, c]: Operands<'_>,
-    read: impl Fn(u32) -> f32,
-    write: impl Fn(f32) -> u32,
+    format: impl HalfFormat,
 ) -> Option<Lanes32> {
-    macro_rules! on_halves {
+    // A row, or a pair of halves in each lane, from an expression of the operands' values.
+    macro_rules! each {
         (|$x:ident, $y:ident, $z:ident| $value:expr) => {
             match is_pair {
                 true => row!(|i| {
                     let ($x, $y, $z) = (
-                        read(a[i] & 0xffff),
-                        read(b[i] & 0xffff),
-                        read(c[i] & 0xffff),
+                        format.read(a[i] & 0xffff),
+                        format.read(b[i] & 0xffff),
+                        format.read(c[i] & 0xffff),
                     );
-                    let low = write($value);
-                    let ($x, $y, $z) = (read(a[i] >> 16), read(b[i] >> 16), read(c[i] >> 16));
-                    low | write($value) << 16
+                    let low = format.write($value);
+                    let ($x, $y, $z) = (
+                        format.read(a[i] >> 16),
+                        format.read(b[i] >> 16),
+                        format.read(c[i] >> 16),
+                    );
+                    low | format.write($value) << 16
                 }),
                 false => row!(|i| {
                     let ($x, $y, $z) = (
-                        read(a[i] & 0xffff),
-                        read(b[i] & 0xffff),
-                        read(c[i] & 0xffff),
+                        format.read(a[i] & 0xffff),
+                        format.read(b[i] & 0xffff),
+                        format.read(c[i] & 0xffff),
                     );
-                    write($value)
+                    format.write($value)
                 }),
             }
         };
     }
     // 24 bits are enough for one operation on 11 bits, rounded twice.
     match function {
-        FloatFunction::Add => on_halves!(|x, y, _z| x + y),
-        FloatFunction::Sub => on_halves!(|x, y, _z| x - y),
-        FloatFunction::Mul => on_halves!(|x, y, _z| x * y),
+        FloatFunction::Add => each!(|x, y, _z| x + y),
+        FloatFunction::Sub => each!(|x, y, _z| x - y),
+        FloatFunction::Mul => each!(|x, y, _z| x * y),
         FloatFunction::Fma => {
-            on_halves!(|x, y, z| odd_sum(f64::from(x) * f64::from(y), f64::from(z)))
+            each!(|x, y, z| odd_sum(f64::from(x) * f64::from(y), f64::from(z)))
         }
+        FloatFunction::Min => {
+            each!(|x, y, _z| extreme(nan_wins, x, y, min32(x.to_bits(), y.to_bits())))
+        }
+        FloatFunction::Max => {
+            each!(|x, y, _z| extreme(nan_wins, x, y, max32(x.to_bits(), y.to_bits())))
+        }
+        FloatFunction::Neg => each!(|x, _y, _z| -x),
+        FloatFunction::Abs => each!(|x, _y, _z| x.abs()),
+        FloatFunction::Exp2 => each!(|x, _y, _z| odd(series::exp2(f64::from(x)), 0.0)),
+        FloatFunction::Tanh => each!(|x, _y, _z| odd(series::tanh(f64::from(x)), 0.0)),
         _ => None,
     }
+}
+
+/// `bits`, the extreme of two numbers; with `.NaN`, NaN where one of them is that.
+#[inline(always)]
+fn extreme(nan_wins: bool, x: f32, y: f32, bits: u32) -> f32 {
+    let is_nan = x.is_nan() | y.is_nan();
+    let wins = nan_wins & is_nan;
+    f32::from_bits(if wins { 0x7fff_ffff } else { bits })
 }

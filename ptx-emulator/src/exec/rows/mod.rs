@@ -1,9 +1,8 @@
 //! Operations on words whose lanes are evaluated together: the frequent ones of those that
 //! [`super::lane`] evaluates one by one, with the same results.
 
-use super::float::bits32;
 use super::vector::{LANES, Lanes32};
-use crate::ir::{Comparison, Conversion, LaneFunction, PermuteMode, Rounding};
+use crate::ir::{Comparison, LaneFunction, PermuteMode};
 use ptx_syntax::ast::Type;
 
 /// The operands: words of all lanes.
@@ -22,15 +21,17 @@ macro_rules! row {
 }
 
 // After the macro, which they use.
+mod convert;
 mod float;
 mod half;
-mod integer;
+pub(super) mod integer;
 #[cfg(test)]
 mod tests;
+pub(super) mod wide;
 
 use float::{float, from_flushed};
-use half::{from_bf16, from_f16, half, to_bf16, to_f16};
-use integer::{short, signed, unsigned};
+use half::{from_bf16, from_f16, half};
+use integer::{pair, short, signed, unsigned};
 
 /// The result of all lanes, those that do not execute it among them; none where the operation is
 /// not one of these.
@@ -48,7 +49,8 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
         LaneFunction::Integer(function, ty @ (Type::U16 | Type::S16 | Type::B16)) => {
             short(function, ty.is_signed(), x)
         }
-        LaneFunction::Convert(conversion) => convert(conversion, a),
+        LaneFunction::Pair(function, ty) => pair(function, ty.is_signed(), x),
+        LaneFunction::Convert(conversion) => convert::convert(conversion, a),
         LaneFunction::FunnelLeft(true) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both << c[i].min(32) >> 32) as u32
@@ -157,51 +159,6 @@ fn compare(
         Comparison::FloatLess => holds!(|x, y| x < y),
         Comparison::FloatLessEqual => holds!(|x, y| x <= y),
         Comparison::FloatUnordered => holds!(|x, y| x.is_nan() | y.is_nan()),
-        _ => None,
-    }
-}
-
-/// Conversions between words.
-#[inline(always)]
-fn convert(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
-    let Conversion {
-        to,
-        from,
-        rounding,
-        to_integral,
-        flush,
-        saturate,
-        finite,
-        relu,
-        register_bits,
-    } = conversion;
-    let plain = !(flush || saturate || finite || relu);
-    if !plain || register_bits > 32 {
-        return None;
-    }
-    let nearest = rounding == Rounding::NearestEven && !to_integral;
-    match (from, to) {
-        (Type::S32, Type::F32) if nearest => row!(|i| (a[i] as i32 as f32).to_bits()),
-        (Type::U32, Type::F32) if nearest => row!(|i| (a[i] as f32).to_bits()),
-        // NaN becomes 0, and what is too large the largest.
-        (Type::F32, Type::S32) if rounding == Rounding::Zero => {
-            row!(|i| f32::from_bits(a[i]) as i32 as u32)
-        }
-        (Type::F32, Type::U32) if rounding == Rounding::Zero => {
-            row!(|i| f32::from_bits(a[i]) as u32)
-        }
-        (Type::F16, Type::F32) if nearest => row!(|i| bits32(from_f16(a[i]))),
-        (Type::Bf16, Type::F32) if nearest => row!(|i| a[i] << 16),
-        (Type::F32, Type::F16) if nearest => row!(|i| to_f16(f32::from_bits(a[i]))),
-        (Type::F32, Type::Bf16) if nearest => row!(|i| to_bf16(f32::from_bits(a[i]))),
-        (Type::U8 | Type::B8, Type::U16 | Type::S16 | Type::U32 | Type::S32) => {
-            row!(|i| a[i] & 0xff)
-        }
-        (Type::U16 | Type::B16, Type::U32 | Type::S32) => row!(|i| a[i] & 0xffff),
-        (Type::S16, Type::S32 | Type::U32) => row!(|i| a[i] as i16 as u32),
-        (Type::S8, Type::S32 | Type::U32) => row!(|i| a[i] as i8 as u32),
-        (Type::U32 | Type::S32, Type::U16) => row!(|i| a[i] & 0xffff),
-        (Type::U32 | Type::S32, Type::U8) => row!(|i| a[i] & 0xff),
         _ => None,
     }
 }

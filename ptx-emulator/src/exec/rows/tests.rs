@@ -3,7 +3,7 @@
 use super::super::lane;
 use super::super::simd::{self, Level};
 use super::*;
-use crate::ir::{FloatFormat, FloatFunction, IntegerFunction};
+use crate::ir::{Conversion, FloatFormat, FloatFunction, IntegerFunction, Rounding, is_float};
 
 /// Operands with many corner cases, of 32 and of 16 bits.
 fn words() -> Vec<u32> {
@@ -89,8 +89,31 @@ fn functions() -> Vec<LaneFunction> {
         }
     }
     for ty in [Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2] {
+        for function in [Add, Sub, Mul, Fma, Min, Max, Neg, Abs, Exp2, Tanh] {
+            for flags in 0..16 {
+                let is_f16 = matches!(ty, Type::F16 | Type::F16x2);
+                let is_extreme = matches!(function, Min | Max);
+                let format = FloatFormat {
+                    flush: flags & 1 != 0 && is_f16,
+                    saturate: flags & 2 != 0,
+                    relu: flags & 4 != 0,
+                    nan_wins: flags & 8 != 0 && is_extreme,
+                    ..FloatFormat::new(ty)
+                };
+                all.push(LaneFunction::Float(function, format));
+            }
+        }
+    }
+    for rounding in [Rounding::Zero, Rounding::Down, Rounding::Up] {
         for function in [Add, Sub, Mul, Fma] {
-            all.push(LaneFunction::Float(function, FloatFormat::new(ty)));
+            for saturate in [false, true] {
+                let format = FloatFormat {
+                    rounding,
+                    saturate,
+                    ..FloatFormat::new(Type::F32)
+                };
+                all.push(LaneFunction::Float(function, format));
+            }
         }
     }
     use IntegerFunction as I;
@@ -105,6 +128,13 @@ fn functions() -> Vec<LaneFunction> {
         I::Abs,
         I::AddSaturating,
         I::SubSaturating,
+        I::MadHigh,
+        I::Mul24Low,
+        I::Mad24Low,
+        I::FindHighest {
+            shift_amount: false,
+        },
+        I::FindHighest { shift_amount: true },
     ] {
         all.push(LaneFunction::Integer(function, Type::U32));
         all.push(LaneFunction::Integer(function, Type::S32));
@@ -123,10 +153,27 @@ fn functions() -> Vec<LaneFunction> {
         I::Max,
         I::ShiftLeft,
         I::ShiftRight,
+        I::Div,
+        I::Rem,
     ] {
-        all.push(LaneFunction::Integer(function, Type::U16));
-        all.push(LaneFunction::Integer(function, Type::S16));
+        for ty in [Type::U16, Type::S16] {
+            all.push(LaneFunction::Integer(function, ty));
+            if !matches!(function, I::MulWide) {
+                all.push(LaneFunction::Pair(function, ty));
+            }
+        }
     }
+    for function in [Min, Max] {
+        for flush in [false, true] {
+            let format = FloatFormat {
+                nan_wins: true,
+                flush,
+                ..FloatFormat::new(Type::F32)
+            };
+            all.push(LaneFunction::Float(function, format));
+        }
+    }
+    all.push(LaneFunction::Float(CopySign, FloatFormat::new(Type::F32)));
     for flag in [false, true] {
         all.push(LaneFunction::FunnelLeft(flag));
         all.push(LaneFunction::FunnelRight(flag));
@@ -165,24 +212,76 @@ fn functions() -> Vec<LaneFunction> {
         Type::Bf16,
         Type::F32,
     ];
+    let roundings = [
+        Rounding::NearestEven,
+        Rounding::NearestAway,
+        Rounding::Zero,
+        Rounding::Down,
+        Rounding::Up,
+    ];
     for from in types {
         for to in types {
-            for rounding in [Rounding::NearestEven, Rounding::Zero] {
-                all.push(LaneFunction::Convert(Conversion {
+            for (rounding, flags) in roundings.iter().flat_map(|r| (0..8).map(move |f| (*r, f))) {
+                let is_short = !is_float(to) && to.bytes() < 4;
+                let conversion = Conversion {
                     to,
                     from,
                     rounding,
-                    to_integral: rounding == Rounding::Zero,
-                    flush: false,
-                    saturate: false,
+                    to_integral: flags & 1 != 0 && is_float(from),
+                    flush: flags & 2 != 0 && (from == Type::F32 || to == Type::F32),
+                    saturate: flags & 4 != 0,
                     finite: false,
                     relu: false,
-                    register_bits: 32,
-                }));
+                    register_bits: if is_short && flags & 1 != 0 { 16 } else { 32 },
+                };
+                if conversion.is_supported() {
+                    all.push(LaneFunction::Convert(conversion));
+                }
             }
         }
     }
+    all.push(LaneFunction::Convert(Conversion {
+        to: Type::Tf32,
+        from: Type::F32,
+        rounding: Rounding::NearestAway,
+        to_integral: false,
+        flush: false,
+        saturate: false,
+        finite: false,
+        relu: false,
+        register_bits: 32,
+    }));
     all
+}
+
+/// `bfi.b32` and additions with carries are rows with a form of their own.
+#[test]
+fn fields_and_carries_are_their_lanes() {
+    let words = words();
+    for level in Level::available() {
+        for base in (0..words.len()).step_by(LANES) {
+            let word = |at: usize| words[at % words.len()];
+            let [a, b, c, d]: [Lanes32; 4] = [1, 31, 7, 5]
+                .map(|step| std::array::from_fn(|lane| word(step * (base + lane) + step)));
+            let small = |x: Lanes32| x.map(|word| word % 70);
+            for [c, d] in [[c, d], [small(c), small(d)]] {
+                let row = simd::insert_field(level, [&a, &b, &c, &d]);
+                let function = LaneFunction::Integer(IntegerFunction::InsertField, Type::B32);
+                for lane in 0..LANES {
+                    let x = [a[lane], b[lane], c[lane], d[lane]].map(u64::from);
+                    let wanted = lane::evaluate(function, x).0 as u32;
+                    assert_eq!(row[lane], wanted, "{level:?} {x:x?}");
+                }
+            }
+            let carries = word(base);
+            let (row, after) = simd::add_carry(level, &a, &b, carries);
+            for lane in 0..LANES {
+                let x = [a[lane], b[lane], carries >> lane & 1, 0].map(u64::from);
+                let (wanted, carry) = lane::evaluate(LaneFunction::AddCarry(Type::U32), x);
+                assert_eq!((row[lane], after >> lane & 1 != 0), (wanted as u32, carry));
+            }
+        }
+    }
 }
 
 /// Every operation gives the bits that its lanes give one by one, with all vector instructions.
@@ -224,4 +323,135 @@ fn rows_are_their_lanes() {
         }
     }
     assert!(known > 10_000, "{known}");
+}
+
+/// Values of 64 bits with many corner cases.
+fn wide_words() -> Vec<u64> {
+    let narrow = words();
+    let single = |word: &u32| u64::from(*word);
+    let double = |word: &u32| f64::from(f32::from_bits(*word)).to_bits();
+    let mixed = |(at, word): (usize, &u32)| {
+        u64::from(*word) << 32 | u64::from(narrow[(at * 31 + 7) % narrow.len()])
+    };
+    let whole = |word: &u32| f64::from(*word as i32).to_bits();
+    let mut all: Vec<u64> = narrow.iter().map(single).collect();
+    all.extend(narrow.iter().map(double));
+    all.extend(narrow.iter().enumerate().map(mixed));
+    all.extend(narrow.iter().map(whole));
+    all.extend([u64::MAX, 1 << 63, (1 << 63) - 1, f64::NAN.to_bits()]);
+    all.extend([
+        0x7ff0_0000_0000_0001,
+        0xfff4_0000_0000_0000,
+        0x41ef_ffff_ffff_ffff,
+    ]);
+    all
+}
+
+fn wide_functions() -> Vec<LaneFunction> {
+    use IntegerFunction as I;
+    let mut all = Vec::new();
+    for ty in [Type::U64, Type::S64, Type::B64] {
+        for function in [
+            I::PopulationCount,
+            I::LeadingZeros,
+            I::ReverseBits,
+            I::Div,
+            I::Rem,
+            I::Abs,
+        ] {
+            all.push(LaneFunction::Integer(function, ty));
+        }
+    }
+    for function in [
+        FloatFunction::Rcp,
+        FloatFunction::Sqrt,
+        FloatFunction::RsqrtApprox,
+    ] {
+        all.push(LaneFunction::Float(function, FloatFormat::new(Type::F64)));
+    }
+    for (shift, bits) in [(0, 64), (0, 1), (31, 33), (63, 1), (17, 21)] {
+        all.push(LaneFunction::InsertBits { shift, bits });
+        let signed = false;
+        all.push(LaneFunction::ExtractBits {
+            shift,
+            bits,
+            signed,
+        });
+    }
+    let types = [
+        Type::U8,
+        Type::S8,
+        Type::U16,
+        Type::S16,
+        Type::U32,
+        Type::S32,
+        Type::U64,
+        Type::S64,
+        Type::B64,
+        Type::F32,
+        Type::F64,
+    ];
+    let is_wide = |ty: Type| ty.bytes() == 8;
+    for from in types {
+        for to in types {
+            if !is_wide(from) && !is_wide(to) {
+                continue;
+            }
+            for rounding in [Rounding::NearestEven, Rounding::Zero] {
+                all.push(LaneFunction::Convert(Conversion {
+                    to,
+                    from,
+                    rounding,
+                    to_integral: rounding == Rounding::Zero,
+                    flush: false,
+                    saturate: false,
+                    finite: false,
+                    relu: false,
+                    register_bits: if is_wide(to) { 64 } else { 32 },
+                }));
+            }
+        }
+    }
+    all
+}
+
+/// As above, with operands or results of 64 bits.
+#[test]
+fn wide_rows_are_their_lanes() {
+    let words = wide_words();
+    let mut known = 0;
+    for function in wide_functions() {
+        let (bits, result_bits) = match function {
+            LaneFunction::Convert(conversion) => {
+                (8 * conversion.from.bytes(), conversion.register_bits)
+            }
+            LaneFunction::Integer(IntegerFunction::PopulationCount, _)
+            | LaneFunction::Integer(IntegerFunction::LeadingZeros, _) => (64, 32),
+            _ => (64, 64),
+        };
+        let mask = u64::MAX >> (64 - bits);
+        for level in Level::available() {
+            for base in (0..words.len()).step_by(LANES) {
+                let word = |at: usize| words[at % words.len()] & mask;
+                let a = std::array::from_fn(|lane| word(base + lane));
+                let b = std::array::from_fn(|lane| word(7 + (base + lane) * 31));
+                let Some(row) = simd::wide_lane_row(level, function, [&a, &b, &[0; LANES]]) else {
+                    continue;
+                };
+                known += 1;
+                for lane in 0..LANES {
+                    let x = [a[lane], b[lane], 0, 0];
+                    let wanted = lane::evaluate(function, x).0;
+                    let unused = 64 - result_bits;
+                    assert_eq!(
+                        row[lane] << unused,
+                        wanted << unused,
+                        "{function:?} {level:?} {x:x?}: {:#x}, not {wanted:#x}",
+                        row[lane]
+                    );
+                }
+            }
+        }
+    }
+    assert!(known > 5_000, "{known}");
 }

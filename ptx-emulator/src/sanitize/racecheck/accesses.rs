@@ -222,20 +222,21 @@ impl Racecheck {
                 if !view.holds(address, access.bytes) {
                     break;
                 }
-                // Lanes that read the same address are recorded at once.
-                let same = match writes {
-                    true => 1 << lane,
-                    false => lanes(rest)
-                        .filter(|&other| access.addresses[other] == address)
-                        .fold(0, |same, other| same | 1 << other),
-                };
-                rest &= !same;
                 let first = view.first_cell(address, access.bytes);
                 let cells = first..first + (access.bytes >> view.cells.shift) as usize;
                 let origin = origin.with_lane(lane);
-                match writes {
-                    true => cells.for_each(|cell| view.write(cell, origin, access)),
-                    false => view.read_same(cells, origin, same),
+                if writes {
+                    cells.for_each(|cell| view.write(cell, origin, access));
+                    rest &= rest - 1;
+                } else if view.read_usual(cells.clone(), origin) {
+                    rest &= rest - 1;
+                } else {
+                    // Lanes that read the same address are recorded at once.
+                    let same = lanes(rest)
+                        .filter(|&other| access.addresses[other] == address)
+                        .fold(0, |same, other| same | 1 << other);
+                    rest &= !same;
+                    view.read_same(cells, origin, same);
                 }
             }
         }

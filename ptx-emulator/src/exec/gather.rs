@@ -1,0 +1,325 @@
+//! Loads and stores of any lanes at any addresses, checked together: as long as all of them access
+//! one allocation, the block's shared memory, or local memory.
+
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use super::run::Run;
+use super::simd;
+use super::transfer::join;
+use super::vector::{LANES, Lanes32, Registers};
+use super::warp_ops::{lanes, read, write};
+use crate::address_space::GLOBAL_BASE;
+use crate::ir::{Load, Register, Space, Store};
+use crate::observer::Observer;
+
+/// The memory that holds the accesses of all lanes.
+pub(super) enum Place<'a> {
+    Shared,
+    Local,
+    /// The words of an allocation, and its address.
+    Global(&'a [AtomicU32], u64),
+}
+
+impl Place<'_> {
+    /// The address of the first byte.
+    pub(super) fn base(&self) -> u64 {
+        match self {
+            Place::Shared | Place::Local => 0,
+            Place::Global(_, base) => *base,
+        }
+    }
+}
+
+impl<'r, O: Observer> Run<'r, '_, O> {
+    /// Where the accesses of all lanes lie, of `bytes` bytes each. None where they lie in several
+    /// allocations or in memory that is not accessed like this, or where any of them would fault.
+    #[inline(always)]
+    pub(super) fn place(
+        &self,
+        space: Space,
+        addresses: &[u64; LANES],
+        mask: u32,
+        (bytes, writes): (u32, bool),
+    ) -> Option<Place<'r>> {
+        let (place, length) = match space {
+            Space::Shared => (Place::Shared, u64::from(self.launch.shared_bytes)),
+            Space::Local => (Place::Local, u64::from(self.local_top)),
+            Space::Global | Space::Const => {
+                let first = addresses[mask.trailing_zeros() as usize % LANES];
+                let launch = self.launch;
+                let allocation = launch.allocation(first, u64::from(bytes))?;
+                let is_writable = space == Space::Global && allocation.base >= GLOBAL_BASE;
+                if allocation.is_heap || writes && !is_writable {
+                    return None;
+                }
+                let place = Place::Global(allocation.words(), allocation.base);
+                (place, allocation.bytes)
+            }
+            Space::Generic | Space::Cluster | Space::Param => return None,
+        };
+        let last = length.checked_sub(u64::from(bytes))?;
+        let wrong = simd::lanes_outside(self.launch.level, addresses, (place.base(), last), bytes);
+        (wrong & mask == 0).then_some(place)
+    }
+
+    /// A load of all lanes of a mask; false, with nothing done, where that is left to
+    /// [`Run::load_lanes`].
+    pub(super) fn load_together(
+        &mut self,
+        load: &Load,
+        space: Space,
+        addresses: &[u64; LANES],
+        mask: u32,
+        bytes: u32,
+    ) -> bool {
+        // These must not tear.
+        if load.strong && load.bytes == 8 {
+            return false;
+        }
+        let Some(place) = self.place(space, addresses, mask, (bytes, false)) else {
+            return false;
+        };
+        let accesses = LaneAddresses {
+            addresses,
+            base: place.base(),
+            mask,
+        };
+        match place {
+            Place::Shared => {
+                let words = &*self.shared;
+                accesses.load(load, &mut self.r, |word, _| words[word]);
+            }
+            Place::Local => {
+                let rows = &*self.local;
+                accesses.load(load, &mut self.r, |row, lane| rows[row][lane]);
+            }
+            Place::Global(words, _) => {
+                accesses.load(load, &mut self.r, |word, _| {
+                    words[word].load(Ordering::Relaxed)
+                });
+            }
+        }
+        if load.acquire {
+            fence(Ordering::SeqCst);
+        }
+        true
+    }
+
+    /// A store of all lanes of a mask; as [`Self::load_together`].
+    pub(super) fn store_together(
+        &mut self,
+        store: &Store,
+        space: Space,
+        addresses: &[u64; LANES],
+        mask: u32,
+        bytes: u32,
+    ) -> bool {
+        if store.strong && store.bytes == 8 {
+            return false;
+        }
+        let Some(place) = self.place(space, addresses, mask, (bytes, true)) else {
+            return false;
+        };
+        if store.release {
+            fence(Ordering::SeqCst);
+        }
+        let accesses = LaneAddresses {
+            addresses,
+            base: place.base(),
+            mask,
+        };
+        match place {
+            Place::Shared => {
+                let words = &mut *self.shared;
+                accesses.store(store, &self.r, |word, _, bits, value| {
+                    words[word] = words[word] & !bits | value;
+                });
+            }
+            Place::Local => {
+                let rows = &mut *self.local;
+                accesses.store(store, &self.r, |row, lane, bits, value| {
+                    let to = &mut rows[row][lane];
+                    *to = *to & !bits | value;
+                });
+            }
+            Place::Global(words, _) if store.bytes < 4 => {
+                accesses.store_parts(store, &self.r, words);
+            }
+            Place::Global(words, _) => {
+                accesses.store(store, &self.r, |word, _, _, value| {
+                    words[word].store(value, Ordering::Relaxed);
+                });
+            }
+        }
+        true
+    }
+}
+
+/// The addresses of some lanes, all of them in bounds.
+struct LaneAddresses<'a> {
+    addresses: &'a [u64; LANES],
+    base: u64,
+    mask: u32,
+}
+
+impl LaneAddresses<'_> {
+    /// Bytes from the start of the memory to an element of a lane's vector.
+    #[inline(always)]
+    fn element(&self, index: usize, bytes: u32) -> impl Fn(usize) -> usize + use<'_> {
+        let first = self.base.wrapping_sub(index as u64 * u64::from(bytes));
+        move |lane| self.addresses[lane].wrapping_sub(first) as usize
+    }
+
+    /// Sets the lanes of a register.
+    #[inline(always)]
+    fn fill<T>(&self, to: &mut [T; LANES], value: impl Fn(usize) -> T) {
+        if self.mask == u32::MAX {
+            for (lane, to) in to.iter_mut().enumerate() {
+                *to = value(lane);
+            }
+        } else {
+            for lane in lanes(self.mask) {
+                to[lane] = value(lane);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, load: &Load, r: &mut Registers<'_>, word: impl Fn(usize, usize) -> u32) {
+        for (index, destination) in load.destinations.iter().enumerate() {
+            let at = self.element(index, load.bytes);
+            match (load.bytes, *destination) {
+                (_, None) => {}
+                (4, Some(Register::Reg32(reg))) => {
+                    self.fill(&mut r.regs32[reg.0 as usize], |lane| {
+                        word(at(lane) / 4, lane)
+                    });
+                }
+                (1 | 2, Some(Register::Reg32(reg))) => {
+                    let part = Part::of(load);
+                    self.fill(&mut r.regs32[reg.0 as usize], |lane| {
+                        let at = at(lane);
+                        part.of_word(word(at / 4, lane), at)
+                    });
+                }
+                (8, Some(Register::Reg64(reg))) => {
+                    self.fill(&mut r.regs64[reg.0 as usize], |lane| {
+                        let at = at(lane) / 4;
+                        join(word(at, lane), word(at + 1, lane))
+                    });
+                }
+                (bytes, Some(register)) => {
+                    for lane in lanes(self.mask) {
+                        let at = at(lane);
+                        let low = word(at / 4, lane);
+                        let value = match bytes {
+                            8 => join(low, word(at / 4 + 1, lane)),
+                            4 => u64::from(low),
+                            _ => u64::from(low >> (8 * (at % 4))) & (u64::MAX >> (64 - 8 * bytes)),
+                        };
+                        write(r, register, lane, super::access::extend(value, load));
+                    }
+                }
+            }
+        }
+    }
+
+    /// `set` gets the number of a word, the lane, the bits that it stores, and their values.
+    #[inline(always)]
+    fn store(&self, store: &Store, r: &Registers<'_>, mut set: impl FnMut(usize, usize, u32, u32)) {
+        for (index, source) in store.sources.iter().enumerate() {
+            let at = self.element(index, store.bytes);
+            match (store.bytes, *source) {
+                (4, Register::Reg32(reg)) => {
+                    let from: &Lanes32 = &r.regs32[reg.0 as usize];
+                    for lane in lanes(self.mask) {
+                        set(at(lane) / 4, lane, u32::MAX, from[lane]);
+                    }
+                }
+                (bytes, source) => {
+                    for lane in lanes(self.mask) {
+                        let (at, value) = (at(lane), read(r, source, lane));
+                        let (bits, low) = part_of_word(bytes, at, value as u32);
+                        set(at / 4, lane, bits, low);
+                        if bytes == 8 {
+                            set(at / 4 + 1, lane, u32::MAX, (value >> 32) as u32);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores parts of words to global memory: what neighbouring lanes store to one word at once.
+    #[inline(always)]
+    fn store_parts(&self, store: &Store, r: &Registers<'_>, words: &[AtomicU32]) {
+        let flush = |word: usize, bits: u32, value: u32| match bits {
+            0 => {}
+            u32::MAX => words[word].store(value, Ordering::Relaxed),
+            _ => {
+                let merge = |old: u32| Some(old & !bits | value);
+                // The closure never declines, so the update cannot fail.
+                let _ = words[word].fetch_update(Ordering::Relaxed, Ordering::Relaxed, merge);
+            }
+        };
+        let (mut word, mut bits, mut value) = (0, 0, 0);
+        for lane in lanes(self.mask) {
+            for (index, source) in store.sources.iter().enumerate() {
+                let at = self.element(index, store.bytes)(lane);
+                if at / 4 != word {
+                    flush(word, bits, value);
+                    (word, bits, value) = (at / 4, 0, 0);
+                }
+                let from = read(r, *source, lane) as u32;
+                let (of_lane, from) = part_of_word(store.bytes, at, from);
+                bits |= of_lane;
+                value = value & !of_lane | from;
+            }
+        }
+        flush(word, bits, value);
+    }
+}
+
+/// The bits of a word that a value of up to 4 bytes takes at an offset, and what they become.
+#[inline(always)]
+fn part_of_word(bytes: u32, at: usize, value: u32) -> (u32, u32) {
+    match bytes {
+        1 | 2 => {
+            let shift = 8 * (at % 4);
+            let bits = (u32::MAX >> (32 - 8 * bytes)) << shift;
+            (bits, value << shift & bits)
+        }
+        _ => (u32::MAX, value),
+    }
+}
+
+/// How a register holds what was loaded of a word.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Bits of a word that are not loaded.
+    unused: u32,
+    signed: bool,
+    /// The bits of the register.
+    register: u32,
+}
+
+impl Part {
+    #[inline(always)]
+    fn of(load: &Load) -> Self {
+        Part {
+            unused: 32 - 8 * load.bytes,
+            signed: load.signed,
+            register: u32::MAX >> (32 - load.register_bits.clamp(1, 32)),
+        }
+    }
+
+    /// The value at a byte of the word.
+    #[inline(always)]
+    fn of_word(self, word: u32, at: usize) -> u32 {
+        let top = word >> (8 * (at % 4)) << self.unused;
+        match self.signed {
+            true => (top as i32 >> self.unused) as u32 & self.register,
+            false => top >> self.unused,
+        }
+    }
+}
