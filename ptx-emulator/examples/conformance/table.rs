@@ -7,7 +7,7 @@ use ptx_emulator::Module;
 
 /// Families of forms: an opcode with alternatives in brackets, `|` between them and nothing for
 /// none, and its operands. Letters stand for registers: `h` of 16, `r` of 32, `x` of 64 bits, `p`
-/// predicates, `R` addresses; anything else is text.
+/// predicates, `q` registers of 128 bits, `R` addresses; anything else is text.
 const FORMS: &[(&str, &str)] = &[
     // Integer arithmetic.
     ("[add|sub].[u16|s16]", "h,h,h"),
@@ -300,7 +300,10 @@ const FORMS: &[(&str, &str)] = &[
     ("mov.b32", "{h,h},r"),
     ("mov.b64", "x,{r,r}"),
     ("mov.b64", "{h,h,h,h},x"),
-    ("mov.b128", "{x,x},{x,x}"),
+    ("mov.b128", "q,{x,x}"),
+    ("mov.b128", "{x,x},q"),
+    ("mov.b128", "q,q"),
+    ("mov.v4.u32", "{r,r,r,r},%tid"),
     (
         "[ld|st].[global|shared|local].[b8|u8|s8|b16|u16|s16|b32|u32|s32|f32]",
         "A:r",
@@ -315,7 +318,7 @@ const FORMS: &[(&str, &str)] = &[
     ("ld.global.nc[.L1::evict_last][.L2::128B].b32", "r,[R]"),
     ("ld.global.L2::cache_hint.b32", "r,[R],x"),
     ("ldu.global.b32", "r,[R]"),
-    ("[ld|st].global.b128", "A:q"),
+    ("[ld|st][.relaxed.gpu].[global|shared].b128", "A:q"),
     (
         "atom[.acq_rel.gpu].[global|shared].[and|or|xor|exch].b32",
         "r,[R],r",
@@ -340,7 +343,13 @@ const FORMS: &[(&str, &str)] = &[
         "{r,r,r,r},[R],{r,r,r,r}",
     ),
     ("atom.global.add.v2.f32", "{r,r},[R],{r,r}"),
-    ("atom.[global|shared].[exch|cas].b128", "{x,x},[R],{x,x}"),
+    ("atom.[global|shared].exch.b128", "q,[R],q"),
+    ("atom.[global|shared].cas.b128", "q,[R],q,q"),
+    ("atom.global.v4.f32.add", "{r,r,r,r},[R],{r,r,r,r}"),
+    ("atom.global.add.L2::cache_hint.u64", "x,[R],x,x"),
+    ("red.global.add.noftz.v8.[f16|bf16]", "[R],{h,h,h,h,h,h,h,h}"),
+    ("red.global.[min|max].noftz.v4.[f16x2|bf16x2]", "[R],{r,r,r,r}"),
+    ("red.global.add.v2.f32", "[R],{r,r}"),
     ("red.[global|shared].[add|min|max].[u32|s32]", "[R],r"),
     ("red.[global|shared].[and|or|xor].b32", "[R],r"),
     ("red.[global|shared].add.[u64|f64]", "[R],x"),
@@ -348,6 +357,97 @@ const FORMS: &[(&str, &str)] = &[
     ("prefetch[.global].[L1|L2]", "[R]"),
     ("isspacep.[global|shared|local|const|param]", "p,x"),
     ("createpolicy.fractional.L2::evict_last.b64", "x,0.5"),
+    ("createpolicy.range.global.L2::evict_last.b64", "x,[R],r,r"),
+    ("createpolicy.cvt.L2.b64", "x,x"),
+    ("isspacep.[shared::cta|shared::cluster|param::entry]", "p,x"),
+    ("prefetch.global.L2::[evict_last|evict_normal]", "[R]"),
+    ("prefetch.tensormap", "[R]"),
+    ("prefetchu.L1", "[R]"),
+    ("[discard|applypriority].global.L2[|::evict_normal]", "[R],128"),
+    ("alloca.u64", "x,x"),
+    ("[stacksave|stackrestore].u64", "x"),
+    // Asynchronous copies.
+    (
+        "cp.async.bulk.[shared::cluster|shared::cta].global.mbarrier::complete_tx::bytes",
+        "[r],[R],r,[r]",
+    ),
+    (
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster",
+        "[r],[R],r,[r],h",
+    ),
+    (
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
+        "[r],[r],r,[r]",
+    ),
+    ("cp.async.bulk.global.shared::cta.bulk_group", "[R],[r],r"),
+    ("cp.async.bulk.prefetch.L2.global", "[R],r"),
+    ("cp.async.bulk.[wait_group|wait_group.read]", "0"),
+    (
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.[add.u32|add.s32|add.u64|min.u32|min.s32|max.u32|max.s32|inc.u32|dec.u32|and.b32|or.b32|xor.b32]",
+        "[r],[r],r,[r]",
+    ),
+    (
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.[add|min|max].[u32|s32|u64]",
+        "[R],[r],r",
+    ),
+    (
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.[add.f32|add.f64|add.noftz.f16|add.noftz.bf16|min.f16|max.f16|min.bf16|max.bf16|min.s64|max.s64|inc.u32|dec.u32]",
+        "[R],[r],r",
+    ),
+    (
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.[and|or|xor].[b32|b64]",
+        "[R],[r],r",
+    ),
+    (
+        "cp.reduce.async.bulk.tensor.[2d|3d].global.shared::cta.[add|min|max|inc|dec|and|or|xor][.tile].bulk_group",
+        "T:[R,{C}],[r]",
+    ),
+    ("cp.async.bulk.prefetch.tensor.[1d|2d|5d].L2.global[.tile]", "T:[R,{C}]"),
+    (
+        "cp.async.bulk.tensor.[1d|2d|3d|4d|5d].shared::cluster.global[.tile].mbarrier::complete_tx::bytes",
+        "T:[r],[R,{C}],[r]",
+    ),
+    (
+        "cp.async.bulk.tensor.[1d|2d|3d|4d|5d].global.shared::cta[.tile].bulk_group",
+        "T:[R,{C}],[r]",
+    ),
+    (
+        "st.async[.weak].shared::cluster.mbarrier::complete_tx::bytes.[b32|u32|s32|f32]",
+        "[r],r,[r]",
+    ),
+    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.[b64|f64]", "[r],x,[r]"),
+    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32", "[r],{r,r,r,r},[r]"),
+    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.s64", "[r],{x,x},[r]"),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.[add.u32|add.s32|inc.u32|dec.u32|min.u32|max.s32|and.b32|or.b32|xor.b32]",
+        "[r],r,[r]",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64",
+        "[r],x,[r]",
+    ),
+    (
+        "tensormap.replace.tile.[global_address.global|global_address.shared::cta].b1024.b64",
+        "[R],x",
+    ),
+    ("tensormap.replace.tile.[rank|elemtype|swizzle_mode|fill_mode].global.b1024.b32", "[R],1"),
+    ("tensormap.replace.tile.[box_dim|global_dim|element_stride].global.b1024.b32", "[R],1,r"),
+    ("tensormap.replace.tile.global_stride.global.b1024.b64", "[R],1,x"),
+    (
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned",
+        "[R],[r],128",
+    ),
+    // Barriers in memory.
+    ("mbarrier.init.shared.b64", "[r],r"),
+    ("mbarrier.inval.shared.b64", "[r]"),
+    ("mbarrier.[expect_tx|complete_tx].relaxed.cta.shared::cta.b64", "[r],r"),
+    ("mbarrier.[arrive|arrive_drop][.release.cta].shared::cta.b64", "x,[r]"),
+    ("mbarrier.[arrive|arrive_drop].[expect_tx|noComplete].shared.b64", "x,[r],r"),
+    ("mbarrier.arrive[|.expect_tx].release.cluster.shared::cluster.b64", "_,[r],r"),
+    ("mbarrier.[test_wait|try_wait][.acquire.cta].shared::cta.b64", "p,[r],x"),
+    ("mbarrier.[test_wait|try_wait].parity[|.relaxed.cluster].shared::cta.b64", "p,[r],r"),
+    ("mbarrier.pending_count.b64", "r,x"),
+    ("multimem.ld_reduce.relaxed.sys.global.add.f32", "r,[R]"),
     // Warps.
     ("shfl.sync.[up|down|bfly|idx].b32", "r[|p],r,r,r,r"),
     ("vote.sync.[all|any|uni].pred", "p,p,r"),
@@ -484,11 +584,35 @@ const FORMS: &[(&str, &str)] = &[
     ),
     // Textures and surfaces.
     (
-        "tex.[1d|2d|3d].v4.[u32|s32|f32].f32",
-        "{r,r,r,r},[x,{r,r,r,r}]",
+        "tex.[1d.v4.f32.s32|1d.v4.f32.f32|1d.v4.u32.s32]",
+        "{r,r,r,r},[x,{r}]",
     ),
-    ("suld.b.2d.b32.trap", "r,[x,{r,r}]"),
-    ("sust.b.2d.b32.trap", "[x,{r,r}],r"),
+    ("tex.[2d|a1d].v4.[u32|s32|f32].[s32|f32]", "{r,r,r,r}[|p],[x,{r,r}]"),
+    ("tex.[3d|a2d].v4.[u32|s32|f32].[s32|f32]", "{r,r,r,r},[x,{r,r,r,r}]"),
+    ("tex.[cube|acube].v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r,r,r}]"),
+    ("tex.2d.v4.f16.f32", "{h,h,h,h},[x,{r,r}]"),
+    ("tex.2d.v2.f16x2.f32", "{r,r},[x,{r,r}]"),
+    ("tex.2d.v4.f32.f32", "{r,r,r,r},[x,{r,r}],{r,r}"),
+    ("tex.2d.v4.f32.f32", "{r,r,r,r},[x,{r,r}],r"),
+    ("tex.level.2d.v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r}],r"),
+    ("tex.grad.2d.v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r}],{r,r},{r,r}"),
+    ("tex.2dms.v4.f32.s32", "{r,r,r,r},[x,{r,r,r,r}]"),
+    ("tld4.[r|g|b|a].2d.v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r}]"),
+    (
+        "txq.[width|height|depth|channel_data_type|channel_order|normalized_coords|num_mipmap_levels].b32",
+        "r,[x]",
+    ),
+    ("suq.[width|height|depth|channel_data_type|channel_order].b32", "r,[x]"),
+    ("suld.b.1d.[b8|b16].[trap|clamp|zero]", "h,[x,{r}]"),
+    ("suld.b.[2d|a1d].b32.[trap|clamp|zero]", "r,[x,{r,r}]"),
+    ("suld.b.[3d|a2d].v2.b64.[trap|clamp|zero]", "{x,x},[x,{r,r,r,r}]"),
+    ("suld.b.2d.v4.b32.trap", "{r,r,r,r},[x,{r,r}]"),
+    ("sust.b.[2d|a1d].b32.[trap|clamp|zero]", "[x,{r,r}],r"),
+    ("sust.b.3d.v4.b32.trap", "[x,{r,r,r,r}],{r,r,r,r}"),
+    ("sust.p.2d.v4.b32.trap", "[x,{r,r}],{r,r,r,r}"),
+    ("sured.b.[add|min|max].2d.[u32|s32].[trap|clamp|zero]", "[x,{r,r}],r"),
+    ("sured.b.[and|or].2d.b32.trap", "[x,{r,r}],r"),
+    ("sured.b.[add|min|max].2d.u64.trap", "[x,{r,r}],x"),
 ];
 
 /// What the emulator makes of the forms of one instruction and one type.
@@ -542,7 +666,7 @@ fn operands(pattern: &str) -> String {
     let mut text = String::new();
     for letter in pattern.chars() {
         match letter {
-            'h' | 'r' | 'x' | 'p' => _ = write!(text, "%{letter}{}", number()),
+            'h' | 'r' | 'x' | 'p' | 'q' => _ = write!(text, "%{letter}{}", number()),
             'R' => text.push_str("%address"),
             letter => text.push(letter),
         }
@@ -557,7 +681,7 @@ pub fn forms() -> Vec<(String, String)> {
         for opcode in expand(opcode) {
             if let Some(of_value) = pattern.strip_prefix("A:") {
                 let value = match of_value {
-                    "q" => "{%x1,%x2}".to_string(),
+                    "q" => "%q1".to_string(),
                     "4" => "{%r1,%r2,%r3,%r4}".to_string(),
                     "X" if opcode.contains(".v2") => "{%x1,%x2}".to_string(),
                     "X" => "%x1".to_string(),
@@ -569,6 +693,13 @@ pub fn forms() -> Vec<(String, String)> {
                     false => format!("[%address], {value}"),
                 };
                 all.push((opcode, text));
+                continue;
+            }
+            if let Some(pattern) = pattern.strip_prefix("T:") {
+                // `C`: a coordinate for each dimension that the opcode names.
+                let rank = opcode.split('.').find_map(|part| part.strip_suffix('d')?.parse().ok());
+                let coordinates = vec!["r"; rank.unwrap_or(1)].join(",");
+                all.push((opcode, operands(&pattern.replace('C', &coordinates))));
                 continue;
             }
             // Optional operands go with the modifiers that need them.
@@ -600,7 +731,7 @@ pub fn module(opcode: &str, operands: &str) -> String {
     format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry form() {{\n\
          .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %x<64>; .reg .pred %p<64>;\n\
-         .reg .b64 %address;\n{opcode} {operands};\nret;\n}}\n"
+         .reg .b64 %address; .reg .b128 %q<8>;\n{opcode} {operands};\nret;\n}}\n"
     )
 }
 

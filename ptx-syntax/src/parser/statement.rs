@@ -197,6 +197,11 @@ impl Parser<'_> {
 
     /// `(a, b)` of a call, or a constant in parentheses.
     fn list(&mut self, depth: u32) -> Result<Operand> {
+        let behind = self.text.get(self.span.end as usize..).unwrap_or("");
+        if behind.trim_start().starts_with('.') {
+            // `(.u64)` in front of a constant.
+            return Ok(Operand::Integer(self.constant("a number")?));
+        }
         let elements = self.operands_until(b')', depth)?;
         let single = match elements {
             (first, end) if end - first == 1 => self.elements.get(first as usize),
