@@ -29,11 +29,11 @@ pub(crate) use lane::{
     VideoFunction, is_float,
 };
 pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
-pub use memory::{AccessKind, Space};
 pub(crate) use memory::{
     ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,
     WideAtomic, WideFunction,
 };
+pub use memory::{AccessKind, Space};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 

@@ -178,9 +178,16 @@ impl TensorMap {
         let swizzle = TensorSwizzle::ALL
             .iter()
             .position(|&one| one == self.swizzle);
-        let element = TensorElement::ALL.iter().position(|&one| one == self.element);
+        let element = TensorElement::ALL
+            .iter()
+            .position(|&one| one == self.element);
         let element = element.unwrap_or(0) as u8;
-        bytes.extend([rank as u8, self.element_bytes, swizzle.unwrap_or(0) as u8, element]);
+        bytes.extend([
+            rank as u8,
+            self.element_bytes,
+            swizzle.unwrap_or(0) as u8,
+            element,
+        ]);
         bytes.resize(TENSOR_MAP_BYTES, 0);
         bytes.try_into().ok()
     }
@@ -231,7 +238,11 @@ impl TensorMap {
         if at >= MAX_TENSOR_RANK - usize::from(field == MapField::Stride) {
             return Err(format!("a tensor map has no {field:?} number {ordinal}"));
         }
-        let refused = || Err(format!("a tensor map with {field:?} {value} is not supported"));
+        let refused = || {
+            Err(format!(
+                "a tensor map with {field:?} {value} is not supported"
+            ))
+        };
         let mut set = |at: usize, new: &[u8]| bytes[at..at + new.len()].copy_from_slice(new);
         match field {
             MapField::Address => set(8, &value.to_le_bytes()),

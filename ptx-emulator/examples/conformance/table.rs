@@ -347,8 +347,14 @@ const FORMS: &[(&str, &str)] = &[
     ("atom.[global|shared].cas.b128", "q,[R],q,q"),
     ("atom.global.v4.f32.add", "{r,r,r,r},[R],{r,r,r,r}"),
     ("atom.global.add.L2::cache_hint.u64", "x,[R],x,x"),
-    ("red.global.add.noftz.v8.[f16|bf16]", "[R],{h,h,h,h,h,h,h,h}"),
-    ("red.global.[min|max].noftz.v4.[f16x2|bf16x2]", "[R],{r,r,r,r}"),
+    (
+        "red.global.add.noftz.v8.[f16|bf16]",
+        "[R],{h,h,h,h,h,h,h,h}",
+    ),
+    (
+        "red.global.[min|max].noftz.v4.[f16x2|bf16x2]",
+        "[R],{r,r,r,r}",
+    ),
     ("red.global.add.v2.f32", "[R],{r,r}"),
     ("red.[global|shared].[add|min|max].[u32|s32]", "[R],r"),
     ("red.[global|shared].[and|or|xor].b32", "[R],r"),
@@ -363,7 +369,10 @@ const FORMS: &[(&str, &str)] = &[
     ("prefetch.global.L2::[evict_last|evict_normal]", "[R]"),
     ("prefetch.tensormap", "[R]"),
     ("prefetchu.L1", "[R]"),
-    ("[discard|applypriority].global.L2[|::evict_normal]", "[R],128"),
+    (
+        "[discard|applypriority].global.L2[|::evict_normal]",
+        "[R],128",
+    ),
     ("alloca.u64", "x,x"),
     ("[stacksave|stackrestore].u64", "x"),
     // Asynchronous copies.
@@ -402,7 +411,10 @@ const FORMS: &[(&str, &str)] = &[
         "cp.reduce.async.bulk.tensor.[2d|3d].global.shared::cta.[add|min|max|inc|dec|and|or|xor][.tile].bulk_group",
         "T:[R,{C}],[r]",
     ),
-    ("cp.async.bulk.prefetch.tensor.[1d|2d|5d].L2.global[.tile]", "T:[R,{C}]"),
+    (
+        "cp.async.bulk.prefetch.tensor.[1d|2d|5d].L2.global[.tile]",
+        "T:[R,{C}]",
+    ),
     (
         "cp.async.bulk.tensor.[1d|2d|3d|4d|5d].shared::cluster.global[.tile].mbarrier::complete_tx::bytes",
         "T:[r],[R,{C}],[r]",
@@ -415,9 +427,18 @@ const FORMS: &[(&str, &str)] = &[
         "st.async[.weak].shared::cluster.mbarrier::complete_tx::bytes.[b32|u32|s32|f32]",
         "[r],r,[r]",
     ),
-    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.[b64|f64]", "[r],x,[r]"),
-    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32", "[r],{r,r,r,r},[r]"),
-    ("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.s64", "[r],{x,x},[r]"),
+    (
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.[b64|f64]",
+        "[r],x,[r]",
+    ),
+    (
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32",
+        "[r],{r,r,r,r},[r]",
+    ),
+    (
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.s64",
+        "[r],{x,x},[r]",
+    ),
     (
         "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.[add.u32|add.s32|inc.u32|dec.u32|min.u32|max.s32|and.b32|or.b32|xor.b32]",
         "[r],r,[r]",
@@ -430,9 +451,18 @@ const FORMS: &[(&str, &str)] = &[
         "tensormap.replace.tile.[global_address.global|global_address.shared::cta].b1024.b64",
         "[R],x",
     ),
-    ("tensormap.replace.tile.[rank|elemtype|swizzle_mode|fill_mode].global.b1024.b32", "[R],1"),
-    ("tensormap.replace.tile.[box_dim|global_dim|element_stride].global.b1024.b32", "[R],1,r"),
-    ("tensormap.replace.tile.global_stride.global.b1024.b64", "[R],1,x"),
+    (
+        "tensormap.replace.tile.[rank|elemtype|swizzle_mode|fill_mode].global.b1024.b32",
+        "[R],1",
+    ),
+    (
+        "tensormap.replace.tile.[box_dim|global_dim|element_stride].global.b1024.b32",
+        "[R],1,r",
+    ),
+    (
+        "tensormap.replace.tile.global_stride.global.b1024.b64",
+        "[R],1,x",
+    ),
     (
         "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned",
         "[R],[r],128",
@@ -440,12 +470,30 @@ const FORMS: &[(&str, &str)] = &[
     // Barriers in memory.
     ("mbarrier.init.shared.b64", "[r],r"),
     ("mbarrier.inval.shared.b64", "[r]"),
-    ("mbarrier.[expect_tx|complete_tx].relaxed.cta.shared::cta.b64", "[r],r"),
-    ("mbarrier.[arrive|arrive_drop][.release.cta].shared::cta.b64", "x,[r]"),
-    ("mbarrier.[arrive|arrive_drop].[expect_tx|noComplete].shared.b64", "x,[r],r"),
-    ("mbarrier.arrive[|.expect_tx].release.cluster.shared::cluster.b64", "_,[r],r"),
-    ("mbarrier.[test_wait|try_wait][.acquire.cta].shared::cta.b64", "p,[r],x"),
-    ("mbarrier.[test_wait|try_wait].parity[|.relaxed.cluster].shared::cta.b64", "p,[r],r"),
+    (
+        "mbarrier.[expect_tx|complete_tx].relaxed.cta.shared::cta.b64",
+        "[r],r",
+    ),
+    (
+        "mbarrier.[arrive|arrive_drop][.release.cta].shared::cta.b64",
+        "x,[r]",
+    ),
+    (
+        "mbarrier.[arrive|arrive_drop].[expect_tx|noComplete].shared.b64",
+        "x,[r],r",
+    ),
+    (
+        "mbarrier.arrive[|.expect_tx].release.cluster.shared::cluster.b64",
+        "_,[r],r",
+    ),
+    (
+        "mbarrier.[test_wait|try_wait][.acquire.cta].shared::cta.b64",
+        "p,[r],x",
+    ),
+    (
+        "mbarrier.[test_wait|try_wait].parity[|.relaxed.cluster].shared::cta.b64",
+        "p,[r],r",
+    ),
     ("mbarrier.pending_count.b64", "r,x"),
     ("multimem.ld_reduce.relaxed.sys.global.add.f32", "r,[R]"),
     // Warps.
@@ -587,30 +635,54 @@ const FORMS: &[(&str, &str)] = &[
         "tex.[1d.v4.f32.s32|1d.v4.f32.f32|1d.v4.u32.s32]",
         "{r,r,r,r},[x,{r}]",
     ),
-    ("tex.[2d|a1d].v4.[u32|s32|f32].[s32|f32]", "{r,r,r,r}[|p],[x,{r,r}]"),
-    ("tex.[3d|a2d].v4.[u32|s32|f32].[s32|f32]", "{r,r,r,r},[x,{r,r,r,r}]"),
-    ("tex.[cube|acube].v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r,r,r}]"),
+    (
+        "tex.[2d|a1d].v4.[u32|s32|f32].[s32|f32]",
+        "{r,r,r,r}[|p],[x,{r,r}]",
+    ),
+    (
+        "tex.[3d|a2d].v4.[u32|s32|f32].[s32|f32]",
+        "{r,r,r,r},[x,{r,r,r,r}]",
+    ),
+    (
+        "tex.[cube|acube].v4.[u32|s32|f32].f32",
+        "{r,r,r,r},[x,{r,r,r,r}]",
+    ),
     ("tex.2d.v4.f16.f32", "{h,h,h,h},[x,{r,r}]"),
     ("tex.2d.v2.f16x2.f32", "{r,r},[x,{r,r}]"),
     ("tex.2d.v4.f32.f32", "{r,r,r,r},[x,{r,r}],{r,r}"),
     ("tex.2d.v4.f32.f32", "{r,r,r,r},[x,{r,r}],r"),
     ("tex.level.2d.v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r}],r"),
-    ("tex.grad.2d.v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r}],{r,r},{r,r}"),
+    (
+        "tex.grad.2d.v4.[u32|s32|f32].f32",
+        "{r,r,r,r},[x,{r,r}],{r,r},{r,r}",
+    ),
     ("tex.2dms.v4.f32.s32", "{r,r,r,r},[x,{r,r,r,r}]"),
-    ("tld4.[r|g|b|a].2d.v4.[u32|s32|f32].f32", "{r,r,r,r},[x,{r,r}]"),
+    (
+        "tld4.[r|g|b|a].2d.v4.[u32|s32|f32].f32",
+        "{r,r,r,r},[x,{r,r}]",
+    ),
     (
         "txq.[width|height|depth|channel_data_type|channel_order|normalized_coords|num_mipmap_levels].b32",
         "r,[x]",
     ),
-    ("suq.[width|height|depth|channel_data_type|channel_order].b32", "r,[x]"),
+    (
+        "suq.[width|height|depth|channel_data_type|channel_order].b32",
+        "r,[x]",
+    ),
     ("suld.b.1d.[b8|b16].[trap|clamp|zero]", "h,[x,{r}]"),
     ("suld.b.[2d|a1d].b32.[trap|clamp|zero]", "r,[x,{r,r}]"),
-    ("suld.b.[3d|a2d].v2.b64.[trap|clamp|zero]", "{x,x},[x,{r,r,r,r}]"),
+    (
+        "suld.b.[3d|a2d].v2.b64.[trap|clamp|zero]",
+        "{x,x},[x,{r,r,r,r}]",
+    ),
     ("suld.b.2d.v4.b32.trap", "{r,r,r,r},[x,{r,r}]"),
     ("sust.b.[2d|a1d].b32.[trap|clamp|zero]", "[x,{r,r}],r"),
     ("sust.b.3d.v4.b32.trap", "[x,{r,r,r,r}],{r,r,r,r}"),
     ("sust.p.2d.v4.b32.trap", "[x,{r,r}],{r,r,r,r}"),
-    ("sured.b.[add|min|max].2d.[u32|s32].[trap|clamp|zero]", "[x,{r,r}],r"),
+    (
+        "sured.b.[add|min|max].2d.[u32|s32].[trap|clamp|zero]",
+        "[x,{r,r}],r",
+    ),
     ("sured.b.[and|or].2d.b32.trap", "[x,{r,r}],r"),
     ("sured.b.[add|min|max].2d.u64.trap", "[x,{r,r}],x"),
 ];
@@ -697,7 +769,9 @@ pub fn forms() -> Vec<(String, String)> {
             }
             if let Some(pattern) = pattern.strip_prefix("T:") {
                 // `C`: a coordinate for each dimension that the opcode names.
-                let rank = opcode.split('.').find_map(|part| part.strip_suffix('d')?.parse().ok());
+                let rank = opcode
+                    .split('.')
+                    .find_map(|part| part.strip_suffix('d')?.parse().ok());
                 let coordinates = vec!["r"; rank.unwrap_or(1)].join(",");
                 all.push((opcode, operands(&pattern.replace('C', &coordinates))));
                 continue;

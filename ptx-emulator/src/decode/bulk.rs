@@ -42,7 +42,9 @@ impl Builder<'_, '_> {
             });
         }
         if mods.take("cp_mask") || mods.take("ignore_oob") {
-            return Err("copies that leave out bytes (.cp_mask, .ignore_oob) are not emulated".into());
+            return Err(
+                "copies that leave out bytes (.cp_mask, .ignore_oob) are not emulated".into(),
+            );
         }
         let operands = match operands {
             // A cache policy comes last.
@@ -129,7 +131,11 @@ impl Builder<'_, '_> {
             [other, shared, bytes] if !signals => {
                 let bytes = self.reg32(bytes, Type::U32)?;
                 let data = BulkData::Bytes(self.address(other, Space::Global)?, bytes);
-                (self.address(shared, Space::Shared)?, data, BulkDirection::Store)
+                (
+                    self.address(shared, Space::Shared)?,
+                    data,
+                    BulkDirection::Store,
+                )
             }
             _ => return Err("wrong number of operands".into()),
         };
@@ -146,7 +152,11 @@ impl Builder<'_, '_> {
         let rank = take_rank(&mut mods)?;
         // Boxes as they are; the other modes gather or shift them.
         mods.take("tile");
-        if mods.rest().iter().any(|name| name.starts_with("im2col") || name.starts_with("tile::")) {
+        if mods
+            .rest()
+            .iter()
+            .any(|name| name.starts_with("im2col") || name.starts_with("tile::"))
+        {
             return Err("tensor copies by im2col, gather or scatter are not emulated".into());
         }
         let loads = mods.take("shared::cluster") || mods.rest().first() == Some(&"shared::cta");
@@ -209,7 +219,10 @@ impl Builder<'_, '_> {
             .iter()
             .map(|coordinate| self.reg32(coordinate, Type::S32))
             .collect::<Result<_, _>>()?;
-        Ok(BulkData::Box(self.address(&map, Space::Generic)?, coordinates))
+        Ok(BulkData::Box(
+            self.address(&map, Space::Generic)?,
+            coordinates,
+        ))
     }
 
     fn end_in_bulk_copy(
@@ -242,7 +255,9 @@ impl Builder<'_, '_> {
         operands: &[Operand],
     ) -> Outcome {
         if mods.take("release") || mods.take("mmio") {
-            return Err("asynchronous stores with .release or .mmio (sm_100) are not emulated".into());
+            return Err(
+                "asynchronous stores with .release or .mmio (sm_100) are not emulated".into(),
+            );
         }
         let ty = mods.ty()?;
         let count = take_elements(&mut mods);
@@ -405,7 +420,11 @@ fn check_reduction(reduction: Reduction, to_global: bool) -> Outcome {
         (And | Or | Xor, Type::B64) => to_global,
         _ => false,
     };
-    if exists { Ok(()) } else { Err(Failure::Unknown) }
+    if exists {
+        Ok(())
+    } else {
+        Err(Failure::Unknown)
+    }
 }
 
 fn map_field(name: &str) -> Option<MapField> {

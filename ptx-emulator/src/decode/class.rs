@@ -21,7 +21,9 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
         "cp" => class_of_copy(modifiers),
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => InstructionClass::Warp,
         "setp" | "set" | "selp" | "slct" | "testp" => InstructionClass::Compare,
-        "txq" | "suq" | "mov" | "cvta" | "isspacep" | "mapa" | "getctarank" => InstructionClass::Move,
+        "txq" | "suq" | "mov" | "cvta" | "isspacep" | "mapa" | "getctarank" => {
+            InstructionClass::Move
+        }
         "cvt" => InstructionClass::Conversion,
         _ => match ty {
             "pred" => InstructionClass::Compare,

@@ -81,7 +81,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 .into());
             }
             if self.function.blocks_are_clusters {
-                return Err("grids that count clusters (.blocksareclusters) are not supported".into());
+                return Err(
+                    "grids that count clusters (.blocksareclusters) are not supported".into(),
+                );
             }
             for (param, offset) in self.function.params.iter().zip(offsets) {
                 let bytes = param.bytes;

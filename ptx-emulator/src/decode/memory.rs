@@ -430,12 +430,18 @@ impl<'p> Builder<'_, 'p> {
     /// The registers of a `.b128` register.
     fn halves(&mut self, operand: &Operand) -> Result<[Reg64; 2], Failure> {
         let parts = self.parts_of(operand, 2)?;
-        Ok([self.reg64(&parts[0], Type::B64)?, self.reg64(&parts[1], Type::B64)?])
+        Ok([
+            self.reg64(&parts[0], Type::B64)?,
+            self.reg64(&parts[1], Type::B64)?,
+        ])
     }
 
     fn halves_destination(&mut self, operand: &Operand) -> Result<[Reg64; 2], Failure> {
         let parts = self.parts_of(operand, 2)?;
-        Ok([self.reg64_destination(&parts[0])?, self.reg64_destination(&parts[1])?])
+        Ok([
+            self.reg64_destination(&parts[0])?,
+            self.reg64_destination(&parts[1])?,
+        ])
     }
 
     fn emit_wide(
@@ -470,9 +476,13 @@ impl<'p> Builder<'_, 'p> {
             (AtomicFunction::Exchange, [to, address, operand]) => {
                 (WideFunction::Exchange, to, address, operand, None)
             }
-            (AtomicFunction::CompareExchange, [to, address, operand, second]) => {
-                (WideFunction::CompareExchange, to, address, operand, Some(second))
-            }
+            (AtomicFunction::CompareExchange, [to, address, operand, second]) => (
+                WideFunction::CompareExchange,
+                to,
+                address,
+                operand,
+                Some(second),
+            ),
             _ => return Err(Failure::Unknown),
         };
         let address = self.address(address, space)?;

@@ -40,7 +40,10 @@ impl ModuleNames {
             match (function.body, SystemFunction::of_name(&name)) {
                 (Some(_), _) => _ = names.bindings.insert(name, binding),
                 (None, Some(system)) => {
-                    _ = names.bindings.entry(name).or_insert(Binding::System(system));
+                    _ = names
+                        .bindings
+                        .entry(name)
+                        .or_insert(Binding::System(system));
                 }
                 (None, None) => _ = names.bindings.entry(name).or_insert(binding),
             }

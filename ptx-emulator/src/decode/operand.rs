@@ -371,20 +371,20 @@ fn special_component(name: &str, at: usize) -> Option<Special> {
 }
 
 fn special_of_axis(base: &str, at: usize) -> Option<Special> {
-        let axis = at as u8;
-        let special = match base {
-            "tid" => Special::ThreadId(axis),
-            "ntid" => Special::ThreadCount(axis),
-            "ctaid" => Special::BlockId(axis),
-            "nctaid" => Special::BlockCount(axis),
-            "cluster_ctaid" => Special::ClusterBlockId(axis),
-            "cluster_nctaid" => Special::ClusterBlockCount(axis),
-            "clusterid" => Special::ClusterId(axis),
-            "nclusterid" => Special::ClusterCount(axis),
-            _ => return None,
-        };
-        // The fourth component of all of them is zero.
-        Some(if at < 3 { special } else { Special::Zero })
+    let axis = at as u8;
+    let special = match base {
+        "tid" => Special::ThreadId(axis),
+        "ntid" => Special::ThreadCount(axis),
+        "ctaid" => Special::BlockId(axis),
+        "nctaid" => Special::BlockCount(axis),
+        "cluster_ctaid" => Special::ClusterBlockId(axis),
+        "cluster_nctaid" => Special::ClusterBlockCount(axis),
+        "clusterid" => Special::ClusterId(axis),
+        "nclusterid" => Special::ClusterCount(axis),
+        _ => return None,
+    };
+    // The fourth component of all of them is zero.
+    Some(if at < 3 { special } else { Special::Zero })
 }
 
 fn special_scalar(name: &str) -> Option<Special> {

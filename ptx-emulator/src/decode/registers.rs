@@ -2,8 +2,8 @@
 
 use crate::ir::{
     AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkData, BulkDirection, Call,
-    CallTarget, Level, MapAction, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator,
-    TextureOp, Wgmma, WgmmaA,
+    CallTarget, Level, MapAction, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register,
+    Terminator, TextureOp, Wgmma, WgmmaA,
 };
 
 /// What an operation does with a register.
@@ -183,7 +183,11 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             Op::WideAtomic(index) => {
                 let atomic = &mut program.wide_atomics[*index as usize];
                 self.base(&mut atomic.address.base);
-                for reg in [&mut atomic.operand, &mut atomic.second].into_iter().flatten().flatten() {
+                for reg in [&mut atomic.operand, &mut atomic.second]
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                {
                     self.reg64(Use, reg);
                 }
                 for reg in atomic.destination.iter_mut().flatten() {

@@ -4,9 +4,7 @@ use super::async_copy::group_count;
 use super::builder::Builder;
 use super::matrix::{inputs, parse_shape};
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{
-    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Wgmma, WgmmaA,
-};
+use crate::ir::{Constant, Matrix, MatrixInputs, Op, Predicate, Register, Wgmma, WgmmaA};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;

@@ -4,8 +4,8 @@ use super::builder::Builder;
 use super::memory::{is_hint, take_elements};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    AtomicFunction, ImageQuery, Level, Op, Outside, Predicate, Reg32, Reg64, Register,
-    TexelResult, TextureAction, TextureOp,
+    AtomicFunction, ImageQuery, Level, Op, Outside, Predicate, Reg32, Reg64, Register, TexelResult,
+    TextureAction, TextureOp,
 };
 use crate::texture::ImageKind;
 use ptx_syntax::ast::{Operand, Type};
@@ -79,7 +79,8 @@ impl Builder<'_, '_> {
         mut mods: Modifiers<'_>,
         operands: &[Operand],
     ) -> Outcome {
-        let component = mods.take_first(|name| ["r", "g", "b", "a"].iter().position(|&c| c == name));
+        let component =
+            mods.take_first(|name| ["r", "g", "b", "a"].iter().position(|&c| c == name));
         let component = component.ok_or(Failure::Unknown)?;
         let kind = take_geometry(&mut mods)?;
         let has_four = matches!(
@@ -179,7 +180,11 @@ impl Builder<'_, '_> {
     }
 
     /// `suld.b.geometry[.cop][.vec].dtype.clamp d, [a, b]`
-    pub(super) fn surface_load(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+    pub(super) fn surface_load(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
         let [to, place] = operands else {
             return Err("expected a destination and a surface".into());
         };
@@ -232,7 +237,9 @@ impl Builder<'_, '_> {
         let [place, from] = operands else {
             return Err("expected a surface and a source".into());
         };
-        let function = ["add", "min", "max", "and", "or"].iter().position(|op| mods.take(op));
+        let function = ["add", "min", "max", "and", "or"]
+            .iter()
+            .position(|op| mods.take(op));
         let function = match function {
             Some(0) => AtomicFunction::Add,
             Some(1) => AtomicFunction::Min,
@@ -295,7 +302,8 @@ impl Builder<'_, '_> {
     /// What the surface instructions have in common.
     fn surface(&mut self, mods: &mut Modifiers<'_>) -> Result<(ImageKind, Outside), Failure> {
         if mods.take("p") {
-            let reason = "formatted surface access (.p) is not supported: the access by bytes (.b) is";
+            let reason =
+                "formatted surface access (.p) is not supported: the access by bytes (.b) is";
             return Err(reason.into());
         }
         if !mods.take("b") {
@@ -372,9 +380,11 @@ impl Builder<'_, '_> {
         match operands {
             [] => Ok(Vec::new()),
             [offsets @ Operand::Vector(_)] => self.words(offsets, Type::S32),
-            [..] => Err("comparison with a depth is not supported: no API of CUDA makes depth \
+            [..] => Err(
+                "comparison with a depth is not supported: no API of CUDA makes depth \
                          textures"
-                .into()),
+                    .into(),
+            ),
         }
     }
 
@@ -428,7 +438,9 @@ fn take_geometry(mods: &mut Modifiers<'_>) -> Result<ImageKind, Failure> {
         ("acube", ImageKind::Cubes),
     ];
     if mods.take("2dms") || mods.take("a2dms") {
-        return Err("textures of several samples are not supported: no API of CUDA makes them".into());
+        return Err(
+            "textures of several samples are not supported: no API of CUDA makes them".into(),
+        );
     }
     let found = NAMES.into_iter().find(|(name, _)| mods.take(name));
     found.map(|(_, kind)| kind).ok_or(Failure::Unknown)

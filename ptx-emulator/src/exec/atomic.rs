@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::{Launch, lane};
 use super::run::{Outcome, Run};
 use super::warp_ops::{lanes, read, write};
+use super::{Launch, lane};
 use crate::allocation::Allocation;
 use crate::ir::{
-    AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
-    Reg64, Space, WideFunction,
+    AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Reg64,
+    Space, WideFunction,
 };
 use crate::observer::Observer;
 use ptx_syntax::ast::Type;

@@ -167,7 +167,12 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// A value of 1, 4 or 8 bytes at a generic address.
-    pub(super) fn read_generic(&self, address: u64, bytes: u32, lane: usize) -> Result<u64, Box<RawFault>> {
+    pub(super) fn read_generic(
+        &self,
+        address: u64,
+        bytes: u32,
+        lane: usize,
+    ) -> Result<u64, Box<RawFault>> {
         let mut space = space_of(address);
         let base = match (space, window(space)) {
             (Space::Shared | Space::Local | Space::Param, Some((base, _))) => base,

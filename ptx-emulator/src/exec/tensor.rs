@@ -11,7 +11,9 @@ use super::mbarrier::{LaneId, registers};
 use super::run::RawFault;
 use super::vector::LANES;
 use super::warp_ops::{self, lanes};
-use crate::address_space::{WINDOW, cluster_address, of_cluster, resolve_cluster, space_of, window};
+use crate::address_space::{
+    WINDOW, cluster_address, of_cluster, resolve_cluster, space_of, window,
+};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, AtomicFunction, BulkCopy, BulkData, BulkDirection, Reg32, Space};
 use crate::observer::{AsyncAccess, Event, Issuer, Observer, Progress, Wants};
@@ -110,7 +112,10 @@ fn reduction(
         bad(message, lane)
     })?;
     if ty.bytes() != u32::from(map.element_bytes) {
-        let message = format!("{:?} elements do not have {} bytes", map.element, map.element_bytes);
+        let message = format!(
+            "{:?} elements do not have {} bytes",
+            map.element, map.element_bytes
+        );
         return Err(bad(message, lane));
     }
     Ok(Some((function, ty)))
@@ -314,7 +319,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         let Some(other) = other else {
             return self.check_shared(pending, bytes.max(1));
         };
-        if (bytes | other) % BYTES_ALIGN != 0 {
+        if !(bytes | other).is_multiple_of(BYTES_ALIGN) {
             let message = format!(
                 "a bulk copy of {bytes} bytes from or to {other:#x}: both must be multiples of 16"
             );
@@ -332,7 +337,11 @@ impl<O: Observer> Worker<'_, '_, O> {
         let is_store = space == Space::Global && matches!(pending.kind, PendingKind::Store { .. });
         Box::new(RawFault {
             kind: FaultKind::OutOfBounds(AccessFault {
-                access: if is_store { AccessKind::Store } else { AccessKind::Load },
+                access: if is_store {
+                    AccessKind::Store
+                } else {
+                    AccessKind::Load
+                },
                 space,
                 address,
                 bytes: u32::try_from(pending.region.bytes()).unwrap_or(u32::MAX),
@@ -465,11 +474,7 @@ impl<O: Observer> Worker<'_, '_, O> {
     }
 
     /// Copies from or to the shared memory of the running block, element by element.
-    fn move_elements(
-        &mut self,
-        bulk: &PendingBulk,
-        region: &Region,
-    ) -> Result<(), Box<RawFault>> {
+    fn move_elements(&mut self, bulk: &PendingBulk, region: &Region) -> Result<(), Box<RawFault>> {
         let bytes = match region {
             Region::Box(map, _) => u32::from(map.element_bytes),
             Region::Values(_, bytes) => *bytes,

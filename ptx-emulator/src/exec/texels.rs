@@ -188,7 +188,10 @@ pub(super) fn taps(
     }
     let mut taps = Taps::empty();
     if !is_linear {
-        taps.push(address(image, neighbours.map(|[first, _]| first), place.plane), 1.0);
+        taps.push(
+            address(image, neighbours.map(|[first, _]| first), place.plane),
+            1.0,
+        );
         return taps;
     }
     for corner in 0..1usize << place.dimensions {
@@ -256,11 +259,7 @@ pub(super) fn gather_taps(
 }
 
 /// The level of detail at which neighbouring threads are a texel apart.
-pub(super) fn lod_of_gradient(
-    image: &Image,
-    is_normalized: bool,
-    changes: [[f32; 4]; 2],
-) -> f32 {
+pub(super) fn lod_of_gradient(image: &Image, is_normalized: bool, changes: [[f32; 4]; 2]) -> f32 {
     let lengths = changes.map(|change| {
         let squares = change.iter().zip(image.extents).map(|(&change, extent)| {
             let texels = match is_normalized {

@@ -16,7 +16,9 @@ use crate::ir::{
     AccessKind, ImageQuery, Level, Outside, Reg32, Space, TexelResult, TextureAction, TextureOp,
 };
 use crate::observer::{Observer, Wants};
-use crate::texture::{AddressMode, Filter, Image, ImageKind, Object, Sampler, TexelFormat, Texture};
+use crate::texture::{
+    AddressMode, Filter, Image, ImageKind, Object, Sampler, TexelFormat, Texture,
+};
 use ptx_syntax::ast::Type;
 
 /// A fault of the lane.
@@ -150,12 +152,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// The texels that a lane takes of a level.
-    fn taps_of(
-        &self,
-        op: &TextureOp,
-        (image, sampler): (&Image, &Sampler),
-        lane: usize,
-    ) -> Taps {
+    fn taps_of(&self, op: &TextureOp, (image, sampler): (&Image, &Sampler), lane: usize) -> Taps {
         let coordinates = self.row(&op.coordinates, lane);
         let offsets = self.row(&op.offsets, lane).map(|offset| offset as i32);
         match op.action {
@@ -180,14 +177,19 @@ impl<O: Observer> Run<'_, '_, O> {
                 let image = &texture.levels[level];
                 (image, self.taps_of(op, (image, &texture.sampler), lane))
             };
-            parts.push((lane, one(level), (weight != 0.0).then(|| (one(next), weight))));
+            parts.push((
+                lane,
+                one(level),
+                (weight != 0.0).then(|| (one(next), weight)),
+            ));
         }
         let all = parts.iter().flat_map(|(lane, first, second)| {
             let second = second.as_ref().map(|(second, _)| (*lane, second));
             std::iter::once((*lane, first)).chain(second)
         });
-        let all: Vec<(usize, Image, Taps)> =
-            all.map(|(lane, (image, taps))| (lane, **image, taps.clone())).collect();
+        let all: Vec<(usize, Image, Taps)> = all
+            .map(|(lane, (image, taps))| (lane, **image, taps.clone()))
+            .collect();
         self.observe_taps(&all);
         for (lane, (image, first), second) in parts {
             let mut texel = self.filtered(image, &texture.sampler, &first, lane)?;
@@ -215,7 +217,11 @@ impl<O: Observer> Run<'_, '_, O> {
         let image = texture.levels[0];
         check_kind(image.kind, op.kind, first)?;
         let all = lanes(mask).map(|lane| {
-            (lane, image, self.taps_of(op, (&image, &texture.sampler), lane))
+            (
+                lane,
+                image,
+                self.taps_of(op, (&image, &texture.sampler), lane),
+            )
         });
         let all: Vec<(usize, Image, Taps)> = all.collect();
         self.observe_taps(&all);
@@ -235,7 +241,11 @@ impl<O: Observer> Run<'_, '_, O> {
         if !O::ACCESSES {
             return;
         }
-        let most = all.iter().map(|(_, _, taps)| taps.all().len()).max().unwrap_or(0);
+        let most = all
+            .iter()
+            .map(|(_, _, taps)| taps.all().len())
+            .max()
+            .unwrap_or(0);
         for tap in 0..most {
             let mut addresses = [0; LANES];
             let mut mask = 0u32;
@@ -290,7 +300,11 @@ impl<O: Observer> Run<'_, '_, O> {
         };
         let bytes = image.format.bytes();
         let mut channels = [0; 4];
-        for (at, channel) in channels.iter_mut().enumerate().take(image.channels as usize) {
+        for (at, channel) in channels
+            .iter_mut()
+            .enumerate()
+            .take(image.channels as usize)
+        {
             let address = address + at as u64 * u64::from(bytes);
             self.check(Space::Global, address, bytes, AccessKind::Load, lane)?;
             let bits = self.read_memory(Space::Global, address, bytes, lane, false);
@@ -333,7 +347,10 @@ impl<O: Observer> Run<'_, '_, O> {
             let image = levels.get(level);
             let value = answer(query, image, (levels.len() as u32, &sampler));
             let value = value.ok_or_else(|| {
-                bad(format!("{handle:#x} has no level {level} or no {query:?}"), lane)
+                bad(
+                    format!("{handle:#x} has no level {level} or no {query:?}"),
+                    lane,
+                )
             })?;
             if let Some(&Some(to)) = op.destinations.first() {
                 write(&mut self.r, to, lane, u64::from(value));
@@ -381,7 +398,13 @@ impl<O: Observer> Run<'_, '_, O> {
             self.observe(Space::Global, kind, count * bytes, lanes, &addresses);
         }
         for lane in lanes(mask) {
-            self.surface_lane(op, (kind, bytes, count), addresses[lane], lane, inside >> lane & 1 != 0)?;
+            self.surface_lane(
+                op,
+                (kind, bytes, count),
+                addresses[lane],
+                lane,
+                inside >> lane & 1 != 0,
+            )?;
         }
         Ok(())
     }
@@ -461,12 +484,19 @@ fn surface_address(
         i64::from(image.extents[1]) - 1,
         i64::from(image.extents[2]) - 1,
     ];
-    let is_outside = [x, y, z].iter().zip(last).any(|(&at, last)| at < 0 || at > last);
+    let is_outside = [x, y, z]
+        .iter()
+        .zip(last)
+        .any(|(&at, last)| at < 0 || at > last);
     if is_outside || last[0] < 0 {
         match outside {
             Outside::Zero => return Ok(None),
             Outside::Clamp if last[0] >= 0 => {
-                [x, y, z] = [x.clamp(0, last[0]), y.clamp(0, last[1]), z.clamp(0, last[2])];
+                [x, y, z] = [
+                    x.clamp(0, last[0]),
+                    y.clamp(0, last[1]),
+                    z.clamp(0, last[2]),
+                ];
             }
             Outside::Clamp | Outside::Trap => {
                 let [_, height, depth] = image.extents;

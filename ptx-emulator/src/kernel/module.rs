@@ -175,7 +175,8 @@ fn extent(variable: &Variable) -> (u64, bool) {
 
 impl ModuleInner {
     fn names(&self) -> &ModuleNames {
-        self.names.get_or_init(|| ModuleNames::of(&self.tree, &self.text))
+        self.names
+            .get_or_init(|| ModuleNames::of(&self.tree, &self.text))
     }
 
     pub(super) fn line_starts(&self) -> &[u32] {
@@ -253,6 +254,8 @@ impl ModuleInner {
         if let Some(index) = self.names().variable(name) {
             return addresses[index];
         }
-        self.names().function(name).map_or(0, crate::address_space::code_address)
+        self.names()
+            .function(name)
+            .map_or(0, crate::address_space::code_address)
     }
 }

@@ -51,7 +51,9 @@ impl Device {
         let mut bytes = vec![0; 4096];
         self.memory.read(self.data, &mut bytes).expect("in bounds");
         let words = bytes.chunks_exact(4);
-        words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+        words
+            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+            .collect()
     }
 
     fn fault(&self, body: &str) -> Fault {
@@ -106,7 +108,12 @@ fn bytes_are_reduced_in_global_memory() {
         ("inc.u32", 7, 7, 0),
         ("or.b64", 5, 3, 7),
         ("add.f32", two, one, three),
-        ("add.noftz.f16", twice(f16(1.5)), twice(f16(2.25)), twice(f16(3.75))),
+        (
+            "add.noftz.f16",
+            twice(f16(1.5)),
+            twice(f16(2.25)),
+            twice(f16(3.75)),
+        ),
     ];
     for (name, before, operand, wanted) in cases {
         let mut words = vec![operand; 12];
@@ -163,8 +170,14 @@ const LEAVE: &str = "barrier.cluster.arrive; barrier.cluster.wait;";
 #[test]
 fn bytes_are_copied_and_reduced_between_blocks() {
     for (how, of_old) in [
-        ("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes", 0),
-        ("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32", 1),
+        (
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
+            0,
+        ),
+        (
+            "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32",
+            1,
+        ),
     ] {
         let device = Device::new(2, &[]);
         let data = device.run(&format!(
@@ -174,7 +187,11 @@ fn bytes_are_copied_and_reduced_between_blocks() {
         for (at, found) in data[..64].iter().enumerate() {
             let (rank, thread) = (at as u32 / 32, at as u32 % 32);
             let sent = 100 * (1 - rank) + thread;
-            let wanted = if thread < 28 { sent + of_old * 1000 } else { 1000 };
+            let wanted = if thread < 28 {
+                sent + of_old * 1000
+            } else {
+                1000
+            };
             assert_eq!(*found, wanted, "{how}: thread {thread} of block {rank}");
         }
     }
@@ -184,9 +201,18 @@ fn bytes_are_copied_and_reduced_between_blocks() {
 fn stores_and_reductions_to_another_block_signal_its_mbarrier() {
     let at = "shl.b32 %r12, %thread, 2; add.u32 %r12, %r12, %r10;";
     let cases = [
-        ("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32", 0u32),
-        ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32", 1),
-        ("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.s32", 2),
+        (
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32",
+            0u32,
+        ),
+        (
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32",
+            1,
+        ),
+        (
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.s32",
+            2,
+        ),
     ];
     for (how, kind) in cases {
         let device = Device::new(2, &[]);
@@ -255,14 +281,27 @@ fn boxes_are_reduced_by_the_type_of_their_map() {
     for (at, found) in data[256..288].iter().enumerate() {
         let (x, y) = (at % 8, at / 8);
         // The box begins at (6, 1) and reaches two columns over the edge.
-        let added = if x >= 6 && y >= 1 { 4 * (y - 1) + x - 6 } else { 0 };
-        assert_eq!(f32::from_bits(*found), (1000 * at + added) as f32, "({x}, {y})");
+        let added = if x >= 6 && y >= 1 {
+            4 * (y - 1) + x - 6
+        } else {
+            0
+        };
+        assert_eq!(
+            f32::from_bits(*found),
+            (1000 * at + added) as f32,
+            "({x}, {y})"
+        );
     }
     let fault = device.fault(&body("min"));
     assert!(matches!(fault.kind, FaultKind::BadTensor(_)), "{fault}");
     write_map(&device, &map(&device, TensorElement::Bits));
     let fault = device.fault(&body("add"));
-    assert!(fault.to_string().contains("Bits elements cannot be reduced"), "{fault}");
+    assert!(
+        fault
+            .to_string()
+            .contains("Bits elements cannot be reduced"),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -304,11 +343,26 @@ fn a_kernel_changes_a_tensor_map() {
     );
     assert_eq!(data[512..520], [535, 536, 537, 538, 543, 544, 545, 546]);
     for (edit, words) in [
-        ("element_stride.global.b1024.b32 [%base], 0, 2", "ElementStride 2 is not supported"),
-        ("fill_mode.global.b1024.b32 [%base], 1", "Fill 1 is not supported"),
-        ("rank.global.b1024.b32 [%base], 5", "Rank 5 is not supported"),
-        ("global_stride.global.b1024.b64 [%base], 4, 16", "no Stride number 4"),
-        ("rank.global.b1024.b32 [%base+128], 1", "there is no tensor map"),
+        (
+            "element_stride.global.b1024.b32 [%base], 0, 2",
+            "ElementStride 2 is not supported",
+        ),
+        (
+            "fill_mode.global.b1024.b32 [%base], 1",
+            "Fill 1 is not supported",
+        ),
+        (
+            "rank.global.b1024.b32 [%base], 5",
+            "Rank 5 is not supported",
+        ),
+        (
+            "global_stride.global.b1024.b64 [%base], 4, 16",
+            "no Stride number 4",
+        ),
+        (
+            "rank.global.b1024.b32 [%base+128], 1",
+            "there is no tensor map",
+        ),
     ] {
         let fault = device.fault(&format!("tensormap.replace.tile.{edit};"));
         assert!(fault.to_string().contains(words), "{fault}");
@@ -318,9 +372,18 @@ fn a_kernel_changes_a_tensor_map() {
 #[test]
 fn what_cannot_run_is_refused_with_its_name_and_the_reason() {
     for (instruction, words) in [
-        ("multimem.st.weak.global.f32 [%base], %r1", "`multimem` is not supported: multicast"),
-        ("tcgen05.wait::ld.sync.aligned", "`tcgen05` is not supported: tensor memory"),
-        ("sust.p.1d.b32.trap [%x1, {%r1}], %r2", "(.p) is not supported"),
+        (
+            "multimem.st.weak.global.f32 [%base], %r1",
+            "`multimem` is not supported: multicast",
+        ),
+        (
+            "tcgen05.wait::ld.sync.aligned",
+            "`tcgen05` is not supported: tensor memory",
+        ),
+        (
+            "sust.p.1d.b32.trap [%x1, {%r1}], %r2",
+            "(.p) is not supported",
+        ),
         (
             "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes \
              [%r1], [%x0, {%r1,%r2,%r3}], [%r2], {%h1}",
@@ -333,7 +396,10 @@ fn what_cannot_run_is_refused_with_its_name_and_the_reason() {
     ] {
         let text = module_with("", &format!("{instruction};"));
         let module = Module::parse(&text).expect("well formed");
-        let error = module.kernel("test").expect_err("it cannot run").to_string();
+        let error = module
+            .kernel("test")
+            .expect_err("it cannot run")
+            .to_string();
         assert!(error.contains(words), "{error}");
     }
 }

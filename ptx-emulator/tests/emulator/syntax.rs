@@ -173,9 +173,8 @@ fn constants_are_expressions() {
             ".global .s64 table[2 * (1 + 1)] = {{ 0, {text} }};
              .global .s64 skipped = 1 + 1;"
         );
-        let operand = if text.starts_with("WARP") { "2 * 32" } else { text };
         let body = format!(
-            "mov.b64 %x1, {operand}; ld.global.b64 %x2, [table + 4 * 2];
+            "mov.b64 %x1, {text}; ld.global.b64 %x2, [table + 4 * 2];
              mov.u64 %x4, table; ld.global.b64 %x3, [%x4 + 16 - 4 * 2];
              st.global.b64 [%base], %x1; st.global.b64 [%base + 8], %x2;
              st.global.b64 [%base+4+12], %x3;"
@@ -231,11 +230,20 @@ fn clusters_are_as_the_kernel_states() {
         limit: 4,
     };
     assert_eq!(error, Err(wanted));
-    assert_eq!(launch(".explicitcluster", None), Err(LaunchError::NoCluster));
+    assert_eq!(
+        launch(".explicitcluster", None),
+        Err(LaunchError::NoCluster)
+    );
     assert_eq!(launch(".explicitcluster", Some([1, 1, 1])), Ok(()));
-    assert_eq!(launch(".explicitcluster .reqnctapercluster 2", None), Ok(()));
+    assert_eq!(
+        launch(".explicitcluster .reqnctapercluster 2", None),
+        Ok(())
+    );
     let text = module_with("", "").replace("data)", "data) .blocksareclusters");
     let module = Module::parse(&text).expect("well formed");
-    let error = module.kernel("test").expect_err("not supported").to_string();
+    let error = module
+        .kernel("test")
+        .expect_err("not supported")
+        .to_string();
     assert!(error.contains(".blocksareclusters"), "{error}");
 }

@@ -10,7 +10,10 @@ use ptx_emulator::{
 /// A module whose kernel takes the data and a handle, which it finds in `%x20`.
 fn with_handle(body: &str) -> Kernel {
     let text = module(&format!("ld.param.u64 %x20, [handle];\n{body}"));
-    let text = text.replace("(.param .u64 data)", "(.param .u64 data, .param .u64 handle)");
+    let text = text.replace(
+        "(.param .u64 data)",
+        "(.param .u64 data, .param .u64 handle)",
+    );
     kernel(&text)
 }
 
@@ -36,7 +39,9 @@ fn launch(
 
 fn words(bytes: &[u8]) -> Vec<u32> {
     let words = bytes.chunks_exact(4);
-    words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    words
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect()
 }
 
 fn fault(outcome: Result<Vec<u32>, LaunchError>) -> Fault {
@@ -66,7 +71,9 @@ fn numbered(memory: &Memory, kind: ImageKind, extents: [u32; 3]) -> Image {
 
 fn texture(memory: &Memory, image: Image, sampler: Sampler) -> u64 {
     let levels = vec![image];
-    memory.create_texture(Texture { levels, sampler }).expect("sound")
+    memory
+        .create_texture(Texture { levels, sampler })
+        .expect("sound")
 }
 
 /// Coordinates around and in an image of a few texels: 32 of them.
@@ -141,9 +148,7 @@ fn lines_are_filtered_and_addressed() {
 
 /// Runs a fetch whose coordinates are functions of the thread, and gives the first channel.
 fn fetch(memory: &Memory, handle: u64, body: &str) -> Vec<f32> {
-    let kernel = with_handle(&format!(
-        "cvt.rn.f32.u32 %r1, %thread; {body} {STORE}"
-    ));
+    let kernel = with_handle(&format!("cvt.rn.f32.u32 %r1, %thread; {body} {STORE}"));
     let found = launch(&kernel, memory, handle, &[0; 32]).expect("runs");
     found.into_iter().map(f32::from_bits).collect()
 }
@@ -155,9 +160,21 @@ fn every_kind_of_image_has_its_coordinates() {
         // (kind, extents, fetch at texel 1 of row 2 of plane 1, its number)
         (ImageKind::Line, [5, 1, 1], "1d", "{one}", 1.0),
         (ImageKind::Plane, [5, 3, 1], "2d", "{one, two}", 21.0),
-        (ImageKind::Volume, [5, 3, 2], "3d", "{one, two, one, _}", 121.0),
+        (
+            ImageKind::Volume,
+            [5, 3, 2],
+            "3d",
+            "{one, two, one, _}",
+            121.0,
+        ),
         (ImageKind::Lines, [5, 1, 3], "a1d", "{1, one}", 101.0),
-        (ImageKind::Planes, [5, 3, 3], "a2d", "{1, one, two, _}", 121.0),
+        (
+            ImageKind::Planes,
+            [5, 3, 3],
+            "a2d",
+            "{1, one, two, _}",
+            121.0,
+        ),
     ];
     for (kind, extents, name, at, wanted) in cases {
         let image = numbered(&memory, kind, extents);
@@ -198,7 +215,9 @@ fn a_single_coordinate_needs_no_braces_and_variables_hold_handles() {
         .expect("room")
         .expect("declared");
     assert_eq!(bytes, 8);
-    memory.write(address, &handle.to_le_bytes()).expect("in bounds");
+    memory
+        .write(address, &handle.to_le_bytes())
+        .expect("in bounds");
     let kernel = module.kernel("test").expect("known");
     let data = memory.alloc(128).expect("room");
     let mut args = Args::new();
@@ -223,10 +242,16 @@ fn independent_samplers_levels_offsets_and_gathers() {
         ..Sampler::default()
     };
     let levels = vec![large, small];
-    let handle = memory.create_texture(Texture { levels, sampler }).expect("sound");
+    let handle = memory
+        .create_texture(Texture { levels, sampler })
+        .expect("sound");
     let at = "[%x20, {0f3F400000, 0f3F400000}]";
     // Texel (3, 3) of the large image, (1, 1) of the small one.
-    for (lod, wanted) in [("0fBF800000", 33.0), ("0f3F000000", 22.0), ("0f40400000", 11.0)] {
+    for (lod, wanted) in [
+        ("0fBF800000", 33.0),
+        ("0f3F000000", 22.0),
+        ("0f40400000", 11.0),
+    ] {
         let body = format!("tex.level.2d.v4.f32.f32 {{%r0, _, _, _}}, {at}, {lod};");
         assert_eq!(fetch(&memory, handle, &body), vec![wanted; 32]);
     }
@@ -243,9 +268,7 @@ fn independent_samplers_levels_offsets_and_gathers() {
         let mut to = ["_"; 4];
         to[at] = "%r0";
         let to = to.join(", ");
-        let body = format!(
-            "tld4.r.2d.v4.f32.f32 {{{to}}}, [%x20, {{0f3F000000, 0f3F000000}}];"
-        );
+        let body = format!("tld4.r.2d.v4.f32.f32 {{{to}}}, [%x20, {{0f3F000000, 0f3F000000}}];");
         assert_eq!(fetch(&memory, handle, &body), vec![wanted; 32]);
     }
     // The sampler of the instruction decides, not that of the texture.
@@ -261,7 +284,9 @@ fn independent_samplers_levels_offsets_and_gathers() {
 fn channels_are_read_as_stored_or_as_fractions() {
     let memory = Memory::with_capacity(1 << 20);
     let address = memory.alloc(64).expect("room");
-    memory.write(address, &[0, 51, 128, 255]).expect("in bounds");
+    memory
+        .write(address, &[0, 51, 128, 255])
+        .expect("in bounds");
     let with = |format, channels, normalized_float, srgb| {
         let image = Image::packed(address, ImageKind::Line, (format, channels), [1, 1, 1]);
         let sampler = Sampler {
@@ -278,8 +303,14 @@ fn channels_are_read_as_stored_or_as_fractions() {
     };
     assert_eq!(with(TexelFormat::U8, 4, false, false), [0, 51, 128, 255]);
     let minus = |value: i32| value as u32;
-    assert_eq!(with(TexelFormat::S8, 4, false, false), [0, 51, minus(-128), minus(-1)]);
-    assert_eq!(with(TexelFormat::U16, 2, false, false), [51 * 256, 255 * 256 + 128, 0, 0]);
+    assert_eq!(
+        with(TexelFormat::S8, 4, false, false),
+        [0, 51, minus(-128), minus(-1)]
+    );
+    assert_eq!(
+        with(TexelFormat::U16, 2, false, false),
+        [51 * 256, 255 * 256 + 128, 0, 0]
+    );
     let floats = |found: Vec<u32>| -> Vec<f32> { found.into_iter().map(f32::from_bits).collect() };
     assert_eq!(
         floats(with(TexelFormat::U8, 4, true, false)),
@@ -290,7 +321,10 @@ fn channels_are_read_as_stored_or_as_fractions() {
         [0.0, 51.0 / 127.0, -1.0, -1.0 / 127.0]
     );
     let linear = floats(with(TexelFormat::U8, 4, true, true));
-    assert!((linear[1] - 0.033_104_767).abs() < 1e-6 && linear[3] == 1.0, "{linear:?}");
+    assert!(
+        (linear[1] - 0.033_104_767).abs() < 1e-6 && linear[3] == 1.0,
+        "{linear:?}"
+    );
     let half = floats(with(TexelFormat::F16, 2, false, false));
     assert_eq!(half[0], half::f16::from_bits(51 * 256).to_f32());
 }
@@ -348,10 +382,16 @@ fn surfaces_are_accessed_by_bytes() {
     for (thread, found) in found.chunks(3).enumerate() {
         let doubled = 2.0 * (10.0 + thread as f32);
         let at_the_edge = 32.0f32;
-        assert_eq!(found, [doubled.to_bits(), 0, at_the_edge.to_bits()], "thread {thread}");
+        assert_eq!(
+            found,
+            [doubled.to_bits(), 0, at_the_edge.to_bits()],
+            "thread {thread}"
+        );
     }
     let mut sum = [0; 4];
-    memory.read(image.address + 2 * image.row_bytes, &mut sum).expect("in bounds");
+    memory
+        .read(image.address + 2 * image.row_bytes, &mut sum)
+        .expect("in bounds");
     assert_eq!(u32::from_le_bytes(sum), 20f32.to_bits() + 5 * 32);
     let outside = with_handle("suld.b.2d.b32.trap %r0, [%x20, {132, 0}];");
     let found = fault(launch(&outside, &memory, handle, &[0]));
@@ -365,7 +405,12 @@ fn wrong_handles_are_faults() {
     let handle = texture(&memory, image, Sampler::default());
     let line = with_handle("tex.1d.v4.f32.s32 {%r0, _, _, _}, [%x20, {1}];");
     let found = fault(launch(&line, &memory, handle, &[0]));
-    assert!(found.to_string().contains("a Plane image is accessed as a Line"), "{found}");
+    assert!(
+        found
+            .to_string()
+            .contains("a Plane image is accessed as a Line"),
+        "{found}"
+    );
     for wrong in [0, 3, handle + 1000, image.address] {
         let found = fault(launch(&line, &memory, wrong, &[0]));
         assert!(found.to_string().contains("no texture"), "{found}");
@@ -376,6 +421,11 @@ fn wrong_handles_are_faults() {
     let plane = with_handle("tex.2d.v4.f32.s32 {%r0, _, _, _}, [%x20, {1, 1}];");
     memory.free(image.address).expect("allocated");
     let found = fault(launch(&plane, &memory, handle, &[0]));
-    assert!(found.to_string().starts_with("kernel `test`: use after free"), "{found}");
+    assert!(
+        found
+            .to_string()
+            .starts_with("kernel `test`: use after free"),
+        "{found}"
+    );
     assert!(memory.destroy_object(handle) && !memory.destroy_object(handle));
 }
