@@ -369,10 +369,8 @@ const FORMS: &[(&str, &str)] = &[
     ("prefetch.global.L2::[evict_last|evict_normal]", "[R]"),
     ("prefetch.tensormap", "[R]"),
     ("prefetchu.L1", "[R]"),
-    (
-        "[discard|applypriority].global.L2[|::evict_normal]",
-        "[R],128",
-    ),
+    ("discard.global.L2", "[R],128"),
+    ("applypriority.global.L2::evict_normal", "[R],128"),
     ("alloca.u64", "x,x"),
     ("[stacksave|stackrestore].u64", "x"),
     // Asynchronous copies.

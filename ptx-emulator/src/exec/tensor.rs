@@ -57,7 +57,7 @@ enum Region {
     Global(u64, u64),
     /// Bytes of the issuing block's shared memory.
     Own(u64, u64),
-    /// Values of so many bytes each.
+    /// Values, and the bytes of each.
     Values(Vec<u64>, u32),
 }
 
