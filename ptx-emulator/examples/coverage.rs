@@ -1,7 +1,7 @@
 //! How much of other people's PTX the emulator decodes: `coverage PATH…`.
 //!
-//! Takes files, and the `.ptx` files of folders, decodes each of their kernels, and prints how many it
-//! decoded and, by their number, the instructions for which it refused the others.
+//! Takes files, and the `.ptx` files of folders, decodes each of their kernels, and prints how many
+//! it decoded and, by their number, the instructions for which it refused the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

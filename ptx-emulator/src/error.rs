@@ -149,7 +149,8 @@ pub enum LaunchError {
     /// The kernel states `.explicitcluster`, and the launch names no cluster.
     #[error("the kernel needs a launch that names its clusters (.explicitcluster)")]
     NoCluster,
-    /// The cluster has more blocks than the kernel states (`.maxclusterrank`), or than every device with clusters can run.
+    /// The cluster has more blocks than the kernel states (`.maxclusterrank`), or than every device
+    /// with clusters can run.
     #[error("a cluster of {blocks} blocks exceeds the limit of {limit}")]
     ClusterTooLarge {
         /// Blocks of a cluster.

@@ -80,8 +80,8 @@ pub enum TensorElement {
 }
 
 impl TensorElement {
-    /// By their numbers in the PTX ISA ("tensormap.replace"). Number 8, f32 with subnormals flushed,
-    /// can be copied alone.
+    /// By their numbers in the PTX ISA ("tensormap.replace"). Number 8, f32 with subnormals
+    /// flushed, can be copied alone.
     const ALL: [TensorElement; 11] = [
         TensorElement::U8,
         TensorElement::U16,

@@ -34,7 +34,9 @@ fn read_text(mut from: impl Read, limit: u64) -> Result<String> {
             break;
         }
         if bytes.len() as u64 > limit {
-            return Err(invalid(format!("it has more than {limit} bytes, the most of a PTX text")));
+            return Err(invalid(format!(
+                "it has more than {limit} bytes, the most of a PTX text"
+            )));
         }
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -52,9 +54,15 @@ mod tests {
         let zeros = read_text(std::io::repeat(0), 1 << 40).expect_err("no text");
         assert_eq!(zeros.to_string(), "byte 0 is zero: this is no PTX text");
         let endless = read_text(std::io::repeat(b'/'), 3 << 20).expect_err("too long");
-        assert!(endless.to_string().contains("more than 3145728 bytes"), "{endless}");
+        assert!(
+            endless.to_string().contains("more than 3145728 bytes"),
+            "{endless}"
+        );
         let latin = read_text(&b"// \xe9"[..], 100).expect_err("no UTF-8");
         assert!(latin.to_string().starts_with("byte 3 "), "{latin}");
-        assert_eq!(read_text(&b".version 8.0"[..], 100).expect("text"), ".version 8.0");
+        assert_eq!(
+            read_text(&b".version 8.0"[..], 100).expect("text"),
+            ".version 8.0"
+        );
     }
 }

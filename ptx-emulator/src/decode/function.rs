@@ -47,7 +47,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         let is_instruction =
             |statement: &&Statement| matches!(statement, Statement::Instruction(_));
         let instructions = body.statements.iter().filter(is_instruction).count();
-        program.info.reserve_exact(instructions);
+        program.info.reserve(instructions);
         let module = (names, Scope::with_names(placed.clone()));
         let mut builder = Builder::new(
             self.text,

@@ -359,8 +359,9 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
     let base = program.blocks.len() as u32;
     function.entry = base;
     let operations = drafts.iter().map(|draft| draft.insts.len()).sum();
-    program.code.reserve_exact(operations);
-    program.blocks.reserve_exact(drafts.len());
+    // Not exactly: modules have functions by the thousand.
+    program.code.reserve(operations);
+    program.blocks.reserve(drafts.len());
     for draft in drafts {
         let start = program.code.len() as u32;
         let (mut terminator, terminator_info) =

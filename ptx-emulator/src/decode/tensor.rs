@@ -4,9 +4,7 @@ use super::async_copy::group_count;
 use super::builder::Builder;
 use super::matrix::{float_inputs, integer_inputs, parse_shape, sums};
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{
-    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Terminator, Wgmma, WgmmaA,
-};
+use crate::ir::{Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Wgmma, WgmmaA};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;

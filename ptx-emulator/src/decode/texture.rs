@@ -13,7 +13,7 @@ use ptx_syntax::ast::{Operand, Type};
 type Outcome = Result<(), Failure>;
 
 /// The image, the sampler and the coordinates that an operand in brackets names.
-struct Place {
+struct ImageOperand {
     handle: Reg64,
     sampler: Option<Reg64>,
     coordinates: Vec<Reg32>,
@@ -92,7 +92,7 @@ impl Builder<'_, '_> {
         }
         let (count, result) = take_result(&mut mods)?;
         mods.finish()?;
-        if result != TexelResult::Word {
+        if result != TexelResult::Bits32 {
             return Err(Failure::Unknown);
         }
         let [to, place, rest @ ..] = operands else {
@@ -277,7 +277,7 @@ impl Builder<'_, '_> {
     fn emit_surface(
         &mut self,
         (action, kind): (TextureAction, ImageKind),
-        place: Place,
+        place: ImageOperand,
         (sources, destinations): (Vec<Register>, Vec<Option<Register>>),
     ) -> Outcome {
         if place.sampler.is_some() {
@@ -326,7 +326,7 @@ impl Builder<'_, '_> {
     }
 
     /// `[a, c]` or `[a, sampler, c]`
-    fn place(&mut self, operand: &Operand, kind: ImageKind) -> Result<Place, Failure> {
+    fn place(&mut self, operand: &Operand, kind: ImageKind) -> Result<ImageOperand, Failure> {
         let (image, sampler, coordinates) = match *operand {
             Operand::Tensor {
                 map,
@@ -360,7 +360,7 @@ impl Builder<'_, '_> {
         let coordinates = coordinates
             .map(|coordinate| self.reg32(coordinate, Type::B32))
             .collect::<Result<_, _>>()?;
-        Ok(Place {
+        Ok(ImageOperand {
             handle: self.reg64(&Operand::Name(image), Type::B64)?,
             sampler: sampler
                 .map(|sampler| self.reg64(&Operand::Name(sampler), Type::B64))
@@ -409,7 +409,7 @@ impl Builder<'_, '_> {
     ) -> Result<Vec<Option<Register>>, Failure> {
         let ty = match result {
             TexelResult::Half => Type::B16,
-            TexelResult::Word | TexelResult::Halves => Type::B32,
+            TexelResult::Bits32 | TexelResult::Halves => Type::B32,
         };
         let mut all = Vec::new();
         for operand in &*self.parts_of(to, count)? {
@@ -459,7 +459,7 @@ fn take_coordinate_type(mods: &mut Modifiers<'_>) -> Result<bool, Failure> {
 fn take_result(mods: &mut Modifiers<'_>) -> Result<(usize, TexelResult), Failure> {
     let ty = mods.ty()?;
     match (take_elements(mods), ty) {
-        (4, Type::U32 | Type::S32 | Type::F32) => Ok((4, TexelResult::Word)),
+        (4, Type::U32 | Type::S32 | Type::F32) => Ok((4, TexelResult::Bits32)),
         (4, Type::F16) => Ok((4, TexelResult::Half)),
         (2, Type::F16x2) => Ok((2, TexelResult::Halves)),
         _ => Err(Failure::Unknown),

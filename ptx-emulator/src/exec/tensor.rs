@@ -57,7 +57,7 @@ enum Region {
     Global(u64, u64),
     /// Bytes of the issuing block's shared memory.
     Own(u64, u64),
-    /// Values of so many bytes each.
+    /// Values, and the bytes of each.
     Values(Vec<u64>, u32),
 }
 
@@ -319,7 +319,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         let Some(other) = other else {
             return self.check_shared(pending, bytes.max(1));
         };
-        if (bytes | other) % BYTES_ALIGN != 0 {
+        if !(bytes | other).is_multiple_of(BYTES_ALIGN) {
             let message = format!(
                 "a bulk copy of {bytes} bytes from or to {other:#x}: both must be multiples of 16"
             );

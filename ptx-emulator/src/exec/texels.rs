@@ -33,7 +33,7 @@ impl Taps {
 }
 
 /// The coordinates within the planes of an image, and the plane.
-struct Place {
+struct PlaneCoordinates {
     at: [f32; 3],
     dimensions: usize,
     plane: u64,
@@ -41,12 +41,12 @@ struct Place {
 }
 
 /// Splits the coordinates of an instruction into layer, face and place.
-fn place(image: &Image, sampler: &Sampler, coordinates: [u32; 4]) -> Place {
+fn place(image: &Image, sampler: &Sampler, coordinates: [u32; 4]) -> PlaneCoordinates {
     let a = coordinates[0];
     let [x, y, z, w] = coordinates.map(f32::from_bits);
     let layers = u64::from(image.extents[2]);
     let is_normalized = sampler.normalized_coordinates;
-    let flat = |at: [f32; 3], dimensions: usize, plane: u64| Place {
+    let flat = |at: [f32; 3], dimensions: usize, plane: u64| PlaneCoordinates {
         at,
         dimensions,
         plane,
@@ -69,8 +69,8 @@ fn place(image: &Image, sampler: &Sampler, coordinates: [u32; 4]) -> Place {
     }
 }
 
-fn of_face([s, t]: [f32; 2], plane: u64) -> Place {
-    Place {
+fn of_face([s, t]: [f32; 2], plane: u64) -> PlaneCoordinates {
+    PlaneCoordinates {
         at: [s, t, 0.0],
         dimensions: 2,
         plane,

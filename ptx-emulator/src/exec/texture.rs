@@ -324,7 +324,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 continue;
             };
             let value = match result {
-                TexelResult::Word => u64::from(texel[at]),
+                TexelResult::Bits32 => u64::from(texel[at]),
                 TexelResult::Half => half(texel[at]),
                 TexelResult::Halves => half(texel[2 * at]) | half(texel[2 * at + 1]) << 16,
             };

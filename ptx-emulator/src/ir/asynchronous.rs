@@ -94,7 +94,7 @@ pub(crate) enum BulkData {
     Box(Address, Vec<Reg32>),
     /// Bytes in global memory, or in the block's shared memory, and their number.
     Bytes(Address, Reg32),
-    /// Values of registers, of so many bytes each.
+    /// Values of registers, and the bytes of each.
     Values(Vec<Register>, u32),
 }
 

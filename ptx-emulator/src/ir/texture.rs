@@ -46,7 +46,7 @@ pub(crate) enum TextureAction {
 /// How a result is held in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TexelResult {
-    Word,
+    Bits32,
     /// An f16 for each channel.
     Half,
     /// Two channels in each register.

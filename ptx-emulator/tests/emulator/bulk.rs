@@ -9,13 +9,13 @@ use ptx_emulator::{
 };
 
 /// Memory of 1024 words, and launches on it.
-struct Device {
+struct BulkLaunch {
     memory: Memory,
     data: u64,
     config: LaunchConfig,
 }
 
-impl Device {
+impl BulkLaunch {
     /// With a cluster of some blocks, and words in front.
     fn new(blocks: u32, words: &[u32]) -> Self {
         let memory = Memory::with_capacity(1 << 20);
@@ -23,7 +23,7 @@ impl Device {
         memory.fill(data, 4096, 0).expect("in bounds");
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.write(data, &bytes).expect("in bounds");
-        Device {
+        BulkLaunch {
             memory,
             data,
             config: LaunchConfig {
@@ -86,7 +86,7 @@ fn there_and_back(from: u32, bytes: u32, to: u32, how: &str) -> String {
 fn bytes_are_loaded_and_stored() {
     let words: Vec<u32> = (0..257).map(|i| i * 7 + 1).collect();
     for count in [4, 12, 124, 252] {
-        let device = Device::new(1, &words);
+        let device = BulkLaunch::new(1, &words);
         let store = "cp.async.bulk.global.shared::cta.bulk_group";
         let data = device.run(&there_and_back(16, 4 * count, 2048, store));
         let count = count as usize;
@@ -119,7 +119,7 @@ fn bytes_are_reduced_in_global_memory() {
         let mut words = vec![operand; 12];
         words.resize(512, 0);
         words.extend(vec![before; 13]);
-        let device = Device::new(1, &words);
+        let device = BulkLaunch::new(1, &words);
         let how = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group.{name}");
         let data = device.run(&there_and_back(0, 48, 2048, &how));
         assert_eq!(data[512..524], [wanted; 12], "{name}");
@@ -129,7 +129,7 @@ fn bytes_are_reduced_in_global_memory() {
 
 #[test]
 fn what_is_wrong_with_a_copy_of_bytes_is_named() {
-    let device = Device::new(1, &[1; 64]);
+    let device = BulkLaunch::new(1, &[1; 64]);
     let store = "cp.async.bulk.global.shared::cta.bulk_group";
     for (from, bytes, words) in [
         (8, 16, "must be multiples of 16"),
@@ -179,7 +179,7 @@ fn bytes_are_copied_and_reduced_between_blocks() {
             1,
         ),
     ] {
-        let device = Device::new(2, &[]);
+        let device = BulkLaunch::new(2, &[]);
         let data = device.run(&format!(
             "{} @%p1 {how} [%r10], [own], 112, [%r11]; {RECEIVE} {STORE} {LEAVE}",
             pair(112)
@@ -215,7 +215,7 @@ fn stores_and_reductions_to_another_block_signal_its_mbarrier() {
         ),
     ];
     for (how, kind) in cases {
-        let device = Device::new(2, &[]);
+        let device = BulkLaunch::new(2, &[]);
         let data = device.run(&format!(
             "{} {at} {how} [%r12], %r21, [%r11]; {RECEIVE} {STORE} {LEAVE}",
             pair(128)
@@ -227,7 +227,7 @@ fn stores_and_reductions_to_another_block_signal_its_mbarrier() {
         }
     }
     // Two values of each lane of the first half.
-    let device = Device::new(2, &[]);
+    let device = BulkLaunch::new(2, &[]);
     let how = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32";
     let data = device.run(&format!(
         "{} shl.b32 %r12, %thread, 3; add.u32 %r12, %r12, %r10; setp.lt.u32 %p3, %thread, 16;
@@ -241,7 +241,7 @@ fn stores_and_reductions_to_another_block_signal_its_mbarrier() {
 }
 
 /// A map of 4 × 8 words at byte 1024 of the data.
-fn map(device: &Device, element: TensorElement) -> TensorMap {
+fn map(device: &BulkLaunch, element: TensorElement) -> TensorMap {
     TensorMap {
         address: device.data + 1024,
         element_bytes: 4,
@@ -253,7 +253,7 @@ fn map(device: &Device, element: TensorElement) -> TensorMap {
     }
 }
 
-fn write_map(device: &Device, map: &TensorMap) {
+fn write_map(device: &BulkLaunch, map: &TensorMap) {
     let bytes = map.to_bytes().expect("well formed");
     assert_eq!(bytes.len(), TENSOR_MAP_BYTES);
     device.memory.write(device.data, &bytes).expect("in bounds");
@@ -275,7 +275,7 @@ fn boxes_are_reduced_by_the_type_of_their_map() {
     };
     let mut words = vec![0; 256];
     words.extend((0..32u32).map(|i| (1000 * i) as f32).map(f32::to_bits));
-    let device = Device::new(1, &words);
+    let device = BulkLaunch::new(1, &words);
     write_map(&device, &map(&device, TensorElement::F32));
     let data = device.run(&body("add"));
     for (at, found) in data[256..288].iter().enumerate() {
@@ -308,7 +308,7 @@ fn boxes_are_reduced_by_the_type_of_their_map() {
 fn a_kernel_changes_a_tensor_map() {
     let mut words = vec![0; 256];
     words.extend((0..64u32).map(|i| 500 + i));
-    let device = Device::new(1, &words);
+    let device = BulkLaunch::new(1, &words);
     write_map(&device, &map(&device, TensorElement::U32));
     // The map is copied to shared memory, and goes back with another address and box.
     let data = device.run(

@@ -483,7 +483,6 @@ fn only_the_blocks_own_mbarriers_can_be_waited_for() {
         "barrier.cluster.wait.relaxed;",
         "mapa.u32 %r1, %r2, %r3;",
         "mapa.shared.u32 %r1, %r2, %r3;",
-        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1], [%r2], 16, [%r3];",
     ] {
         let text = module(unknown);
         let parsed = Module::parse(&text).expect("well formed");

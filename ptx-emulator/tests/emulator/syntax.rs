@@ -173,13 +173,8 @@ fn constants_are_expressions() {
             ".global .s64 table[2 * (1 + 1)] = {{ 0, {text} }};
              .global .s64 skipped = 1 + 1;"
         );
-        let operand = if text.starts_with("WARP") {
-            "2 * 32"
-        } else {
-            text
-        };
         let body = format!(
-            "mov.b64 %x1, {operand}; ld.global.b64 %x2, [table + 4 * 2];
+            "mov.b64 %x1, {text}; ld.global.b64 %x2, [table + 4 * 2];
              mov.u64 %x4, table; ld.global.b64 %x3, [%x4 + 16 - 4 * 2];
              st.global.b64 [%base], %x1; st.global.b64 [%base + 8], %x2;
              st.global.b64 [%base+4+12], %x3;"

@@ -365,19 +365,19 @@ fn surfaces_are_accessed_by_bytes() {
     let image = numbered(&memory, ImageKind::Plane, [33, 3, 1]);
     let handle = memory.create_surface(image).expect("sound");
     // Doubles row 1, adds row 1 to row 2 as integers, and reads all but the edge back.
-    let kernel = with_handle(&format!(
+    let kernel = with_handle(
         "shl.b32 %r1, %thread, 2;
-         suld.b.2d.b32.trap {{%r2}}, [%x20, {{%r1, 1}}];
+         suld.b.2d.b32.trap {%r2}, [%x20, {%r1, 1}];
          add.f32 %r2, %r2, %r2;
-         sust.b.2d.b32.trap [%x20, {{%r1, 1}}], {{%r2}};
+         sust.b.2d.b32.trap [%x20, {%r1, 1}], {%r2};
          mov.b32 %r3, 5;
-         sured.b.add.2d.u32.trap [%x20, {{0, 2}}], %r3;
-         sust.b.2d.b32.zero [%x20, {{-4, 1}}], {{%r3}};
-         suld.b.2d.b32.zero %r4, [%x20, {{%r1, 3}}];
-         suld.b.2d.b32.clamp %r5, [%x20, {{4096, 0}}];
+         sured.b.add.2d.u32.trap [%x20, {0, 2}], %r3;
+         sust.b.2d.b32.zero [%x20, {-4, 1}], {%r3};
+         suld.b.2d.b32.zero %r4, [%x20, {%r1, 3}];
+         suld.b.2d.b32.clamp %r5, [%x20, {4096, 0}];
          mad.wide.u32 %x1, %thread, 12, %base;
-         st.global.b32 [%x1], %r2; st.global.b32 [%x1+4], %r4; st.global.b32 [%x1+8], %r5;"
-    ));
+         st.global.b32 [%x1], %r2; st.global.b32 [%x1+4], %r4; st.global.b32 [%x1+8], %r5;",
+    );
     let found = launch(&kernel, &memory, handle, &[9; 96]).expect("runs");
     for (thread, found) in found.chunks(3).enumerate() {
         let doubled = 2.0 * (10.0 + thread as f32);

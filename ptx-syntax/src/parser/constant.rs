@@ -176,18 +176,14 @@ impl Parser<'_> {
             "^", "|",
         ];
         match self.token {
+            // It begins names as well.
+            Token::Word if self.current() == "%" => Some("%"),
             Token::Punctuation(_) => ALL.into_iter().find(|operator| rest.starts_with(operator)),
             _ => None,
         }
     }
 
-    fn binary(
-        &mut self,
-        mut left: Value,
-        least: u32,
-        what: &str,
-        depth: u32,
-    ) -> Result<Value> {
+    fn binary(&mut self, mut left: Value, least: u32, what: &str, depth: u32) -> Result<Value> {
         if depth >= MAX_NESTING {
             return self.expected("a less deeply nested expression");
         }

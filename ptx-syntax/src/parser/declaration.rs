@@ -276,6 +276,9 @@ impl Parser<'_> {
                 };
                 return Ok(Initializer::Integer(value));
             }
+            Token::Word if self.current() == "WARP_SZ" => {
+                return Ok(Initializer::Integer(self.constant("a number")?));
+            }
             Token::Word => return self.initial_symbol(None),
             _ => return self.expected("a number or a symbol"),
         };

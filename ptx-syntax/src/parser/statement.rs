@@ -171,7 +171,10 @@ impl Parser<'_> {
             Token::Punctuation(b'{') => {
                 let elements = self.operands_until(b'}', depth)?;
                 if self.eat(b'|')? {
-                    return Ok(Operand::VectorPair(elements, self.name("a predicate register")?));
+                    return Ok(Operand::VectorPair(
+                        elements,
+                        self.name("a predicate register")?,
+                    ));
                 }
                 Ok(Operand::Vector(elements))
             }
@@ -179,7 +182,11 @@ impl Parser<'_> {
             Token::Punctuation(b'(') => self.list(depth),
             Token::Punctuation(b'[') => self.address(),
             Token::Word => {
+                let is_warp_size = self.current() == "WARP_SZ";
                 let name = self.symbol("an operand")?;
+                if is_warp_size && !matches!(self.token, Token::Punctuation(b',' | b';' | b'}')) {
+                    return Ok(Operand::Integer(self.constant_from(32, "a number")?));
+                }
                 if self.eat(b'|')? {
                     return Ok(Operand::Pair(name, self.name("a register")?));
                 }
@@ -202,6 +209,11 @@ impl Parser<'_> {
 
     /// `(a, b)` of a call, or a constant in parentheses.
     fn list(&mut self, depth: u32) -> Result<Operand> {
+        let behind = self.text.get(self.span.end as usize..).unwrap_or("");
+        if behind.trim_start().starts_with('.') {
+            // `(.u64)` in front of a constant.
+            return Ok(Operand::Integer(self.constant("a number")?));
+        }
         let elements = self.operands_until(b')', depth)?;
         let single = match elements {
             (first, end) if end - first == 1 => self.elements.get(first as usize),

@@ -253,7 +253,9 @@ mod tests {
                 continue;
             };
             let state = state(&form, &measured);
-            let of_driver = value.as_str().is_some_and(|text| text.starts_with("refused by the d"));
+            let of_driver = value
+                .as_str()
+                .is_some_and(|text| text.starts_with("refused by the d"));
             match state {
                 State::Exact => compared += 1,
                 State::Open => assert!(is_open(&form), "{}", form.text()),

@@ -95,8 +95,9 @@ pub unsafe fn finish<
             work.column as usize + warp.column,
         );
         let memory = memory.wrapping_add(index * bytes).cast();
-        let of_split =
-            DirectEpilogue::<f32, LinearCombination<f32>>::of_split(params, scheduler, work, workspace);
+        let of_split = DirectEpilogue::<f32, LinearCombination<f32>>::of_split(
+            params, scheduler, work, workspace,
+        );
         staged::for_each_vector(accumulators, memory, |i, j, four| {
             let (row, column) = (row + i, column + j);
             if scheduler.splits > 1 {
@@ -215,8 +216,7 @@ trait MmaTile {
     /// See [`MMAS_M`](Self::MMAS_M).
     const MMAS_N: usize;
     /// Threads of a block.
-    const THREADS: usize =
-        Self::BM * Self::BN / (Self::MMAS_M * MMA_M * Self::MMAS_N * MMA_N) * 32;
+    const THREADS: usize = Self::BM * Self::BN / (Self::MMAS_M * MMA_M * Self::MMAS_N * MMA_N) * 32;
     /// Stages of the pipeline.
     const STAGES: usize;
     /// Blocks that fit on an SM of the largest GPUs.
@@ -231,7 +231,11 @@ const fn config<T: MmaTile>(entry: &'static str, bk: usize, layouts: [u32; 2]) -
         entry,
         tile: [T::BM as u32, T::BN as u32, bk as u32],
         threads: T::THREADS as u32,
-        shared_bytes: if stages > epilogue { stages as u32 } else { epilogue as u32 },
+        shared_bytes: if stages > epilogue {
+            stages as u32
+        } else {
+            epilogue as u32
+        },
         cluster_size: 1,
         blocks_per_sm: T::MIN_BLOCKS,
         promotion_interval: None,

@@ -163,43 +163,46 @@ pub unsafe fn main_loop<
     // SAFETY: the conditions are those of this function. Tiles are read after the pipeline has
     // waited for them. No branch around an MMA depends on the lane.
     unsafe {
-        for_each_k_tile::<
-            E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
-        >(memory, panels, k_extent, |[tile_a, tile_b]| {
-            let mut a = [[[[0; 2]; TERMS]; 2]; MMAS_M];
-            for i in 0..MMAS_M {
-                for half in 0..2 {
-                    let row = warp.row + i * MMA_M + group + 8 * half;
-                    a[i][half] = split(load::<E, LAYOUT_A, BM>(tile_a, row), &mut least);
-                }
-            }
-            // Columns in pairs: enough MMAs that do not wait for each other, in few registers.
-            for pair in 0..MMAS_N / 2 {
-                let mut b = [[[0; 2]; TERMS]; 2];
-                for j in 0..2 {
-                    let column = warp.column + (2 * pair + j) * MMA_N + group;
-                    b[j] = split(load::<E, LAYOUT_B, BN>(tile_b, column), &mut least);
-                }
-                let mut sums = [[[0.0; 4]; 2]; MMAS_M];
-                for product in 0..PRODUCTS.len() {
-                    let [term_a, term_b] = PRODUCTS[product];
-                    for i in 0..MMAS_M {
-                        let [upper, lower] = [a[i][0][term_a], a[i][1][term_a]];
-                        let fragment = [upper[0], lower[0], upper[1], lower[1]];
-                        for j in 0..2 {
-                            Bf16::mma(&mut sums[i][j], &fragment, b[j][term_b]);
-                        }
-                    }
-                }
+        for_each_k_tile::<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>(
+            memory,
+            panels,
+            k_extent,
+            |[tile_a, tile_b]| {
+                let mut a = [[[[0; 2]; TERMS]; 2]; MMAS_M];
                 for i in 0..MMAS_M {
+                    for half in 0..2 {
+                        let row = warp.row + i * MMA_M + group + 8 * half;
+                        a[i][half] = split(load::<E, LAYOUT_A, BM>(tile_a, row), &mut least);
+                    }
+                }
+                // Columns in pairs: enough MMAs that do not wait for each other, in few registers.
+                for pair in 0..MMAS_N / 2 {
+                    let mut b = [[[0; 2]; TERMS]; 2];
                     for j in 0..2 {
-                        for q in 0..4 {
-                            accumulators[i][2 * pair + j][q] += sums[i][j][q];
+                        let column = warp.column + (2 * pair + j) * MMA_N + group;
+                        b[j] = split(load::<E, LAYOUT_B, BN>(tile_b, column), &mut least);
+                    }
+                    let mut sums = [[[0.0; 4]; 2]; MMAS_M];
+                    for product in 0..PRODUCTS.len() {
+                        let [term_a, term_b] = PRODUCTS[product];
+                        for i in 0..MMAS_M {
+                            let [upper, lower] = [a[i][0][term_a], a[i][1][term_a]];
+                            let fragment = [upper[0], lower[0], upper[1], lower[1]];
+                            for j in 0..2 {
+                                Bf16::mma(&mut sums[i][j], &fragment, b[j][term_b]);
+                            }
+                        }
+                    }
+                    for i in 0..MMAS_M {
+                        for j in 0..2 {
+                            for q in 0..4 {
+                                accumulators[i][2 * pair + j][q] += sums[i][j][q];
+                            }
                         }
                     }
                 }
-            }
-        });
+            },
+        );
         let mut is_outside = least < LEAST - 1;
         for i in 0..MMAS_M {
             for j in 0..MMAS_N {
