@@ -355,6 +355,13 @@ impl Builder<'_, '_> {
             [to_operand, source] if !halves => {
                 let source = self.source_any(source, from)?;
                 let (destination, bits) = self.destination_any(to_operand, to)?;
+                let narrow = match source {
+                    Register::Reg64(_) => is_float(from) && from.bytes() < 8,
+                    _ => from.bytes() > 4,
+                };
+                if narrow || bits < 8 * to.bytes() || is_float(to) && bits != 8 * to.bytes() {
+                    return Err("an operand is not as wide as its type".into());
+                }
                 conversion.register_bits = bits;
                 self.emit_conversion(conversion, destination, source)
             }
