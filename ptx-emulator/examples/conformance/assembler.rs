@@ -60,11 +60,16 @@ fn refused(
         let asked: Vec<usize> = (0..batch.len()).filter(left).collect();
         let header = table::header(target);
         let before = header.lines().count();
-        let kernels = asked.iter().map(|&at| table::kernel(&format!("form_{at}"), &batch[at]));
+        let kernels = asked
+            .iter()
+            .map(|&at| table::kernel(&format!("form_{at}"), &batch[at]));
         std::fs::write(file, header + &kernels.collect::<String>())?;
         let mut assembler = Command::new(ptxas);
         let arch = format!("-arch={target}");
-        let output = assembler.args([&arch, "-O0", "-o", "/dev/null"]).arg(file).output()?;
+        let output = assembler
+            .args([&arch, "-O0", "-o", "/dev/null"])
+            .arg(file)
+            .output()?;
         if output.status.success() || asked.is_empty() {
             return Ok(refused);
         }
@@ -72,7 +77,11 @@ fn refused(
         let lines = text.lines().filter(|line| line.contains("error"));
         let line_of = |message: &str| -> Option<usize> {
             let (_, behind) = message.split_once(", line ")?;
-            behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+            behind
+                .split(|c: char| !c.is_ascii_digit())
+                .next()?
+                .parse()
+                .ok()
         };
         let found: Vec<usize> = lines
             .filter_map(line_of)
@@ -84,7 +93,9 @@ fn refused(
             .collect();
         if found.is_empty() {
             let message = text.lines().next().unwrap_or("no message").to_string();
-            return Err(std::io::Error::other(format!("ptxas names no form: {message}")));
+            return Err(std::io::Error::other(format!(
+                "ptxas names no form: {message}"
+            )));
         }
         refused.extend(found);
     }

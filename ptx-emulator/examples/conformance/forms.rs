@@ -223,9 +223,18 @@ pub const FORMS: &[(&str, &str)] = &[
         "set.[ne|le|gt|ge|equ|neu|ltu|leu|gtu|nan][|.and|.or|.xor].[f16x2.f16x2|bf16x2.bf16x2]",
         "r,r,r[,p]",
     ),
-    ("set.[lo|ls|hi|hs][|.and|.or|.xor].[u32|s32|f32].u32", "r,r,r[,p]"),
-    ("set.[ne|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u64|s64]", "r,x,x[,p]"),
-    ("set.[ne|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u16|s16]", "r,h,h[,p]"),
+    (
+        "set.[lo|ls|hi|hs][|.and|.or|.xor].[u32|s32|f32].u32",
+        "r,r,r[,p]",
+    ),
+    (
+        "set.[ne|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u64|s64]",
+        "r,x,x[,p]",
+    ),
+    (
+        "set.[ne|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u16|s16]",
+        "r,h,h[,p]",
+    ),
     ("set.[eq|ne][|.and|.or|.xor].[u32|s32|f32].b32", "r,r,r[,p]"),
     ("set.[eq|ne][|.and|.or|.xor].[u32|s32|f32].b64", "r,x,x[,p]"),
     ("set.[eq|ne][|.and|.or|.xor].[u32|s32|f32].b16", "r,h,h[,p]"),
@@ -377,7 +386,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "ldmatrix.sync.aligned.m8n8.x2[.trans][|.shared|.shared::cta].b16",
         "{r,r},[R]",
     ),
-    ("stmatrix.sync.aligned.m8n8.x1[.trans][|.shared|.shared::cta].b16", "[R],{r}"),
+    (
+        "stmatrix.sync.aligned.m8n8.x1[.trans][|.shared|.shared::cta].b16",
+        "[R],{r}",
+    ),
     (
         "stmatrix.sync.aligned.m8n8.x4[.trans].shared.b16",
         "[R],{r,r,r,r}",
@@ -543,15 +555,30 @@ pub const FORMS: &[(&str, &str)] = &[
         "wmma.load.[a|b].sync.aligned.[row|col].m16n16k8.tf32",
         "{r,r,r,r},[R],r",
     ),
-    ("wmma.load.[a|b].sync.aligned.[row|col].m16n16k16.[s8|u8]", "{r,r},[R],r"),
+    (
+        "wmma.load.[a|b].sync.aligned.[row|col].m16n16k16.[s8|u8]",
+        "{r,r},[R],r",
+    ),
     ("wmma.load.a.sync.aligned.row.m8n8k32.[s4|u4]", "{r},[R],r"),
     ("wmma.load.b.sync.aligned.col.m8n8k32.[s4|u4]", "{r},[R],r"),
     ("wmma.load.a.sync.aligned.row.m8n8k128.b1", "{r},[R],r"),
     ("wmma.load.b.sync.aligned.col.m8n8k128.b1", "{r},[R],r"),
-    ("wmma.load.c.sync.aligned.[row|col].[m8n8k32|m8n8k128].s32", "{r,r},[R],r"),
-    ("wmma.load.[a|b].sync.aligned.[row|col].m8n8k4.f64", "{x},[R],r"),
-    ("wmma.load.c.sync.aligned.[row|col].m8n8k4.f64", "{x,x},[R],r"),
-    ("wmma.store.d.sync.aligned.[row|col].m8n8k4.f64", "[R],{x,x},r"),
+    (
+        "wmma.load.c.sync.aligned.[row|col].[m8n8k32|m8n8k128].s32",
+        "{r,r},[R],r",
+    ),
+    (
+        "wmma.load.[a|b].sync.aligned.[row|col].m8n8k4.f64",
+        "{x},[R],r",
+    ),
+    (
+        "wmma.load.c.sync.aligned.[row|col].m8n8k4.f64",
+        "{x,x},[R],r",
+    ),
+    (
+        "wmma.store.d.sync.aligned.[row|col].m8n8k4.f64",
+        "[R],{x,x},r",
+    ),
     (
         "wmma.store.d.sync.aligned.[row|col].[m16n16k16|m8n32k16|m32n8k16].[f32|s32]",
         "[R],{r,r,r,r,r,r,r,r},r",
@@ -560,7 +587,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "wmma.store.d.sync.aligned.[row|col].[m16n16k16|m8n32k16|m32n8k16].f16",
         "[R],{r,r,r,r},r",
     ),
-    ("wmma.store.d.sync.aligned.[row|col].[m8n8k32|m8n8k128].s32", "[R],{r,r},r"),
+    (
+        "wmma.store.d.sync.aligned.[row|col].[m8n8k32|m8n8k128].s32",
+        "[R],{r,r},r",
+    ),
     (
         "mma.sync.aligned.m8n8k4.[row|col].[row|col].f16.f16.f16.f16",
         "M:4,2,2,4",
@@ -673,7 +703,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc",
         "{r,r,r,r},{r,r,r,r},x,p",
     ),
-    ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "{r,r,r,r},x,x,p,1,1"),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32",
+        "{r,r,r,r},x,x,p,1,1",
+    ),
     (
         "wgmma.mma_async.sync.aligned.m64n8k32.f32.[e4m3|e5m2].[e4m3|e5m2]",
         "{r,r,r,r},x,x,p,1,1",
@@ -686,7 +719,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "wgmma.mma_async.sync.aligned.m64n8k32[.satfinite].s32.[s8|u8].[s8|u8]",
         "{r,r,r,r},x,x,p",
     ),
-    ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", "{r,r,r,r},x,x,p"),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc",
+        "{r,r,r,r},x,x,p",
+    ),
     (
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16",
         "{r,r,r,r},x,x,r,0,p,1,1,0,0",
@@ -706,7 +742,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "[vshl|vshr].[u32|s32].[u32|s32].u32[.sat].[clamp|wrap]",
         "r,r,r",
     ),
-    ("vmad.[u32|s32].[u32|s32].[u32|s32][.po][.sat][|.shr7|.shr15]", "r,r,r,r"),
+    (
+        "vmad.[u32|s32].[u32|s32].[u32|s32][.po][.sat][|.shr7|.shr15]",
+        "r,r,r,r",
+    ),
     ("vset.u32.u32.[eq|ne|lt|le|gt|ge]", "r,r,r"),
     (
         "[vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2].[u32|s32].[u32|s32].[u32|s32][|.sat|.add]",
@@ -716,8 +755,14 @@ pub const FORMS: &[(&str, &str)] = &[
         "[vadd4|vsub4|vavrg4|vabsdiff4|vmin4|vmax4].[u32|s32].[u32|s32].[u32|s32][|.sat|.add]",
         "r,r,r,r",
     ),
-    ("[vset2|vset4].[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge][.add]", "r,r,r,r"),
-    ("vset.[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge].[add|min|max]", "r,r,r,r"),
+    (
+        "[vset2|vset4].[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge][.add]",
+        "r,r,r,r",
+    ),
+    (
+        "vset.[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge].[add|min|max]",
+        "r,r,r,r",
+    ),
     (
         "[vadd|vsub|vabsdiff|vmin|vmax].[u32|s32].[u32|s32].[u32|s32][.sat]",
         "r.h1,r.b2,r.h0,r",
@@ -734,7 +779,10 @@ pub const FORMS: &[(&str, &str)] = &[
         "[vadd4|vsub4|vavrg4|vabsdiff4|vmin4|vmax4].s32.[u32|s32].u32[|.sat|.add]",
         "r.b320,r.b7061,r.b0246,r",
     ),
-    ("vmad.[u32|s32].[u32|s32].[u32|s32][.po][.sat][|.shr7|.shr15]", "r,r.b1,r.h1,r"),
+    (
+        "vmad.[u32|s32].[u32|s32].[u32|s32][.po][.sat][|.shr7|.shr15]",
+        "r,r.b1,r.h1,r",
+    ),
     // Textures and surfaces.
     (
         "tex.[1d|2d|3d].v4.[u32|s32|f32].f32",
@@ -769,11 +817,23 @@ pub const NEWER: &[(&str, &[(&str, &str)])] = &[
             ),
             ("cvt.rs[.relu].satfinite.e2m1x4.f32", "h,{r,r,r,r},r"),
             ("redux.sync.[min|max][.abs][.NaN].f32", "r,r,r"),
-            ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8", "{r,r},[R]"),
-            ("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", "{r,r,r,r},[R]"),
-            ("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.[b6x16_p32|b4x16_p64]", "{r},[R]"),
+            (
+                "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8",
+                "{r,r},[R]",
+            ),
+            (
+                "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8",
+                "{r,r,r,r},[R]",
+            ),
+            (
+                "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.[b6x16_p32|b4x16_p64]",
+                "{r},[R]",
+            ),
             ("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8", "[R],{r}"),
-            ("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8", "[R],{r,r,r,r}"),
+            (
+                "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8",
+                "[R],{r,r,r,r}",
+            ),
         ],
     ),
     (

@@ -19,12 +19,21 @@ fn main() -> std::io::Result<()> {
         }
         [option, program, file @ ..] if option == "--ptxas" && file.len() < 2 => {
             let forms = match file {
-                [file] => std::fs::read_to_string(file)?.lines().filter_map(form).collect(),
+                [file] => std::fs::read_to_string(file)?
+                    .lines()
+                    .filter_map(form)
+                    .collect(),
                 _ => table::forms(),
             };
             let difference = assembler::compare(program, forms)?;
-            difference.here.iter().for_each(|form| println!("refused there:  {form}"));
-            difference.there.iter().for_each(|form| println!("refused here:   {form}"));
+            difference
+                .here
+                .iter()
+                .for_each(|form| println!("refused there:  {form}"));
+            difference
+                .there
+                .iter()
+                .for_each(|form| println!("refused here:   {form}"));
             println!(
                 "{} by both, {} by ptxas alone, {} here alone, {} by neither",
                 difference.both,

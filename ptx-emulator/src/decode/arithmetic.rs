@@ -4,8 +4,8 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Binary, Constant, Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op,
-    PredicateOp, Register, Rounding, Ternary, Unary,
+    Binary, Constant, Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
+    LaneOp, Op, PredicateOp, Register, Rounding, Ternary, Unary,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -479,9 +479,11 @@ impl Builder<'_, '_> {
             return self.mixed(base, ty, mods, to, &[a, b, c]);
         }
         if mods.take("oob") {
-            return Err("`fma.oob` is refused: the PTX ISA does not state which pattern marks an \
+            return Err(
+                "`fma.oob` is refused: the PTX ISA does not state which pattern marks an \
                         element that lies out of bounds"
-                .into());
+                    .into(),
+            );
         }
         if ty.is_float() {
             let format = float_format(ty, &mut mods);

@@ -210,9 +210,11 @@ impl Builder<'_, '_> {
             (false, SmallFloat::Ue8m0, Type::Bf16x2, 2) => nearest && !relu && !finite,
             (_, SmallFloat::Ue8m0, ..) => false,
             (true, SmallFloat::E2m1, Type::F32, 4) if random => {
-                return Err("`cvt.rs` to `.e2m1x4` is refused: which random bits go to which value is \
+                return Err(
+                    "`cvt.rs` to `.e2m1x4` is refused: which random bits go to which value is \
                             not known"
-                    .into());
+                        .into(),
+                );
             }
             (true, _, Type::F32, 4) => random && finite,
             (true, _, Type::F32, 2) => nearest && finite,
@@ -270,8 +272,7 @@ impl Builder<'_, '_> {
         };
         let random = self.source(random, Type::B32)?;
         let to = self.destination(to, Type::B32)?;
-        let [of_first, lower, upper] =
-            [(); 3].map(|()| Register::Reg32(self.new_reg32()));
+        let [of_first, lower, upper] = [(); 3].map(|()| Register::Reg32(self.new_reg32()));
         let extract = LaneFunction::ExtractBits {
             shift: 16,
             bits: 16,
@@ -308,7 +309,11 @@ impl Builder<'_, '_> {
         let (a, b) = (self.source(a, Type::F32)?, self.source(b, Type::F32)?);
         let random = self.source(random, Type::B32)?;
         let to = self.destination(to, Type::B32)?;
-        self.emit_lane(LaneFunction::RoundRandomly(rounding), to, vec![a, b, random]);
+        self.emit_lane(
+            LaneFunction::RoundRandomly(rounding),
+            to,
+            vec![a, b, random],
+        );
         Ok(())
     }
 
@@ -329,9 +334,8 @@ impl Builder<'_, '_> {
         let integral = ["rni", "rzi", "rmi", "rpi"]
             .into_iter()
             .find(|name| mods.take(name));
-        let explicit = mods.explicit_rounding();
         let rounding = match integral {
-            None => explicit.unwrap_or(Rounding::NearestEven),
+            None => mods.rounding(),
             Some("rni") => Rounding::NearestEven,
             Some("rzi") => Rounding::Zero,
             Some("rmi") => Rounding::Down,
@@ -349,7 +353,7 @@ impl Builder<'_, '_> {
             register_bits: 0,
         };
         mods.finish()?;
-        refuse_needless(&conversion, explicit.is_some())?;
+        refuse_needless(&conversion)?;
         let halves = matches!(to, Type::F16x2 | Type::Bf16x2);
         match operands {
             [to_operand, source] if !halves => {
@@ -359,7 +363,7 @@ impl Builder<'_, '_> {
                     Register::Reg64(_) => is_float(from) && from.bytes() < 8,
                     _ => from.bytes() > 4,
                 };
-                if narrow || bits < 8 * to.bytes() || is_float(to) && bits != 8 * to.bytes() {
+                if narrow || bits < 8 * to.bytes() {
                     return Err("an operand is not as wide as its type".into());
                 }
                 conversion.register_bits = bits;
@@ -505,13 +509,9 @@ impl Builder<'_, '_> {
 
 /// Refuses modifiers that `cvt` does not take between two types: those that would change nothing,
 /// and those of conversions that do not exist (PTX ISA, "cvt").
-fn refuse_needless(conversion: &Conversion, rounds: bool) -> Outcome {
+fn refuse_needless(conversion: &Conversion) -> Outcome {
     let Conversion {
-        to,
-        from,
-        saturate,
-        to_integral,
-        ..
+        to, from, saturate, ..
     } = *conversion;
     let is_brain = |ty| matches!(ty, Type::Bf16 | Type::Bf16x2);
     let is_short = |ty: Type| !is_float(ty) && ty.bytes() < 4;
@@ -520,9 +520,6 @@ fn refuse_needless(conversion: &Conversion, rounds: bool) -> Outcome {
     }
     if saturate && is_brain(from) && !is_float(to) {
         return Err("`cvt` of bf16 to integers takes no `.sat`: it saturates by itself".into());
-    }
-    if rounds && !to_integral && is_brain(to) && is_brain(from) {
-        return Err("`cvt` of bf16 to bf16 takes no rounding".into());
     }
     if saturate && !is_float(to) && !is_float(from) && holds_all(to, from) {
         return Err("`cvt` takes no `.sat` where the result has all values of the operand".into());

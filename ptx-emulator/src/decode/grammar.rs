@@ -113,8 +113,14 @@ const INTEGERS: &str = "u8|s8|u16|s16|u32|s32|u64|s64.u8|s8|u16|s16|u32|s32|u64|
 
 const CONVERSION: &[Rule] = &[
     (INTEGERS, "sat"),
-    ("u8|s8|u16|s16|u32|s32|u64|s64.f32", "!rni|rzi|rmi|rpi ftz sat"),
-    ("u8|s8|u16|s16|u32|s32|u64|s64.f16|bf16|f64", "!rni|rzi|rmi|rpi sat"),
+    (
+        "u8|s8|u16|s16|u32|s32|u64|s64.f32",
+        "!rni|rzi|rmi|rpi ftz sat",
+    ),
+    (
+        "u8|s8|u16|s16|u32|s32|u64|s64.f16|bf16|f64",
+        "!rni|rzi|rmi|rpi sat",
+    ),
     ("f32.u8|s8|u16|s16|u32|s32|u64|s64", "!rn|rz|rm|rp ftz sat"),
     ("f16|f64.u8|s8|u16|s16|u32|s32|u64|s64", "!rn|rz|rm|rp sat"),
     ("bf16.u8|s8|u16|s16|u32|s32|u64|s64", "!rn|rz|rm|rp"),

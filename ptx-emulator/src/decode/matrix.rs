@@ -126,7 +126,8 @@ impl Scaling {
         let is_float = matches!(d, Sums::F16 | Sums::F32);
         let same = inputs[0] == inputs[1];
         let eight = inputs.iter().all(|inputs| matches!(inputs, E4m3 | E5m2));
-        let small = |inputs: &MatrixInputs| matches!(inputs, E4m3 | E5m2 | E2m3 | E3m2 | E2m1 { .. });
+        let small =
+            |inputs: &MatrixInputs| matches!(inputs, E4m3 | E5m2 | E2m3 | E3m2 | E2m1 { .. });
         let of_four = inputs == [E2m1 { dense: false }; 2];
         if self.dense {
             return of_four && shape == [16, 8, 64] && [d, c] == [Sums::F32; 2];
@@ -222,9 +223,11 @@ impl Builder<'_, '_> {
     /// `mma.sync.aligned.shape.row.col[.kind…].d.a.b.c[.scales] d, a, b, c[, scales]`
     pub(super) fn mma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         if mods.take("sp") || mods.take("sp::ordered_metadata") {
-            return Err("sparse `mma` is refused: which lane has which part of the metadata is \
+            return Err(
+                "sparse `mma` is refused: which lane has which part of the metadata is \
                         not known for every shape"
-                .into());
+                    .into(),
+            );
         }
         let [d, a, b, c, scales @ ..] = operands else {
             return Err("expected four operands".into());

@@ -5,8 +5,8 @@ use super::builder::Builder;
 use super::matrix::{float_inputs, integer_inputs, parse_shape, sums};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
-    Sums, Terminator, Wgmma, WgmmaA,
+    BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space, Sums,
+    Terminator, Wgmma, WgmmaA,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -146,9 +146,11 @@ impl Builder<'_, '_> {
     /// trans a][, trans b]]`
     fn wgmma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         if mods.take("sp") {
-            return Err("sparse `wgmma` is refused: which lane has which part of the metadata is \
+            return Err(
+                "sparse `wgmma` is refused: which lane has which part of the metadata is \
                         not known for every shape"
-                .into());
+                    .into(),
+            );
         }
         let [d, a, b, keep, rest @ ..] = operands else {
             return Err("expected d, a, b and a predicate".into());
@@ -169,9 +171,7 @@ impl Builder<'_, '_> {
         let exists = match inputs {
             F16 => same && matches!(of_d, Sums::F16 | Sums::F32),
             Bf16 | Tf32 => same && of_d == Sums::F32,
-            E4m3 | E5m2 => {
-                matches!(inputs_b, E4m3 | E5m2) && matches!(of_d, Sums::F16 | Sums::F32)
-            }
+            E4m3 | E5m2 => matches!(inputs_b, E4m3 | E5m2) && matches!(of_d, Sums::F16 | Sums::F32),
             Integer { bits, .. } if bits != 4 => {
                 inputs.packed() == inputs_b.packed() && of_d == Sums::S32
             }
@@ -184,10 +184,8 @@ impl Builder<'_, '_> {
             false => columns.is_multiple_of(8),
             true => columns.is_multiple_of(16) || matches!(columns, 8 | 24),
         };
-        let has_shape = rows == 64
-            && width
-            && (8..=256).contains(&columns)
-            && depth == 8 * inputs.packed();
+        let has_shape =
+            rows == 64 && width && (8..=256).contains(&columns) && depth == 8 * inputs.packed();
         let flags = combines == of_bits && counts == of_bits;
         if !known || !exists || !has_shape || !flags || saturates && (!is_whole || of_bits) {
             return Err(Failure::Unknown);

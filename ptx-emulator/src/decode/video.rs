@@ -130,9 +130,11 @@ impl Builder<'_, '_> {
             function => function,
         };
         if function == VideoFunction::ShiftLeft && saturates {
-            return Err("`vshl` with `.sat` is refused: GPUs do not clamp it as the PTX ISA says, and \
+            return Err(
+                "`vshl` with `.sat` is refused: GPUs do not clamp it as the PTX ISA says, and \
                         what they do instead is not known"
-                .into());
+                    .into(),
+            );
         }
         let clamps = mods.take("clamp");
         let wraps = mods.take("wrap");
@@ -255,7 +257,11 @@ impl Builder<'_, '_> {
         if !types.iter().all(known) {
             return Err(Failure::Unknown);
         }
-        let sides = if bits == 16 { ["h10", "h32"] } else { ["b3210", "b7654"] };
+        let sides = if bits == 16 {
+            ["h10", "h32"]
+        } else {
+            ["b3210", "b7654"]
+        };
         let wrong = || Failure::from("this selector does not fit the instruction");
         let (a, of_source) = self.suffixed(a)?;
         let first = parts_of_sources(of_source.unwrap_or(sides[0]), bits).ok_or_else(wrong)?;

@@ -22,12 +22,16 @@ fn elements(name: &str) -> Option<MatrixInputs> {
 /// Whether there are matrices A and B of these elements in a shape.
 fn has_shape(inputs: MatrixInputs, shape: [u32; 3]) -> bool {
     use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
-    match (inputs, shape) {
-        (F16 | Bf16 | Integer { bits: 8, .. }, [16, 16, 16] | [8, 32, 16] | [32, 8, 16]) => true,
-        (Tf32, [16, 16, 8]) | (F64, [8, 8, 4]) => true,
-        (Integer { bits: 4, .. }, [8, 8, 32]) | (Integer { bits: 1, .. }, [8, 8, 128]) => true,
-        _ => false,
-    }
+    matches!(
+        (inputs, shape),
+        (
+            F16 | Bf16 | Integer { bits: 8, .. },
+            [16, 16, 16] | [8, 32, 16] | [32, 8, 16]
+        ) | (Tf32, [16, 16, 8])
+            | (F64, [8, 8, 4])
+            | (Integer { bits: 4, .. }, [8, 8, 32])
+            | (Integer { bits: 1, .. }, [8, 8, 128])
+    )
 }
 
 /// Whether there are matrices C and D of these elements in a shape.
@@ -224,7 +228,9 @@ impl Builder<'_, '_> {
         use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
         let narrow = inputs.packed() > 4;
         let exists = match inputs {
-            F16 => [of_d, of_c].iter().all(|sums| matches!(sums, Sums::F16 | Sums::F32)),
+            F16 => [of_d, of_c]
+                .iter()
+                .all(|sums| matches!(sums, Sums::F16 | Sums::F32)),
             Bf16 | Tf32 => [of_d, of_c] == [Sums::F32; 2] && !saturates,
             F64 => [of_d, of_c] == [Sums::F64; 2] && !saturates,
             Integer { bits, .. } => {

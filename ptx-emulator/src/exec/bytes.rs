@@ -230,10 +230,12 @@ pub(super) fn round_randomly(rounding: RandomRounding, x: [u64; 4]) -> u64 {
             count: random_bits as i32,
         });
         let beyond = if finite { format.largest } else { infinity };
-        sign | format.narrow(value, tail).unwrap_or(match value.is_infinite() {
-            true if !finite => infinity,
-            _ => beyond,
-        })
+        sign | format
+            .narrow(value, tail)
+            .unwrap_or(match value.is_infinite() {
+                true if !finite => infinity,
+                _ => beyond,
+            })
     };
     element(x[0], x[2] >> 16) << 16 | element(x[1], x[2])
 }
@@ -302,11 +304,18 @@ mod tests {
             relu: false,
             finite: false,
         };
-        for (value, ups) in [(0x3f80_0000u64, 0u64), (0x3f80_4000, 0x4000), (0x0000_c000, 0xc000)] {
+        for (value, ups) in [
+            (0x3f80_0000u64, 0u64),
+            (0x3f80_4000, 0x4000),
+            (0x0000_c000, 0xc000),
+        ] {
             let up = |random: u64| {
                 round_randomly(bf16, [value, 0, random << 16, 0]) >> 16 == (value >> 16) + 1
             };
-            assert_eq!((0..0x1_0000).filter(|random| up(*random)).count() as u64, ups);
+            assert_eq!(
+                (0..0x1_0000).filter(|random| up(*random)).count() as u64,
+                ups
+            );
         }
         let f16 = RandomRounding {
             half: Type::F16,

@@ -190,15 +190,12 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// The scales of every row of A and of every column of B.
     #[expect(clippy::type_complexity)]
-    fn scales(
-        &self,
-        scales: &Scales,
-    ) -> Result<(Vec<Vec<Scale>>, Vec<Vec<Scale>>), Box<RawFault>> {
+    fn scales(&self, scales: &Scales) -> Result<(Vec<Vec<Scale>>, Vec<Vec<Scale>>), Box<RawFault>> {
         let selector = |of: usize, which: usize, most: u64, step: u64| {
             let register = scales.selectors[of][which];
             let value = read(&self.r, register, 0);
             let is_uniform = (0..LANES).all(|lane| read(&self.r, register, lane) == value);
-            if is_uniform && value <= most && value % step == 0 {
+            if is_uniform && value <= most && value.is_multiple_of(step) {
                 return Ok(value as usize);
             }
             let name = ["byte", "thread"][which];
@@ -222,8 +219,17 @@ impl<O: Observer> Run<'_, '_, O> {
             };
             (0..scales.blocks as usize).map(scale).collect()
         };
-        let row = |row: usize| of(scales.words[0], 4 * (row % 8) + 2 * lane_a + row / 8, byte_a);
+        let row = |row: usize| {
+            of(
+                scales.words[0],
+                4 * (row % 8) + 2 * lane_a + row / 8,
+                byte_a,
+            )
+        };
         let column = |column: usize| of(scales.words[1], 4 * column + lane_b, byte_b);
-        Ok(((0..16).map(row).collect(), (0..COLUMNS).map(column).collect()))
+        Ok((
+            (0..16).map(row).collect(),
+            (0..COLUMNS).map(column).collect(),
+        ))
     }
 }

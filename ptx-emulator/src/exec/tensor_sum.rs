@@ -195,7 +195,11 @@ struct Term {
 impl Term {
     fn new(significand: i64, exponent: i32, point: i32) -> Self {
         // A zero aligns nothing.
-        let exponent = if significand == 0 { NO_EXPONENT } else { exponent };
+        let exponent = if significand == 0 {
+            NO_EXPONENT
+        } else {
+            exponent
+        };
         Term {
             significand,
             exponent,
@@ -218,7 +222,11 @@ fn cut_sum(terms: &[Term], bits: i32) -> f64 {
             true => magnitude << up,
             false => magnitude >> (-up).min(127),
         };
-        if term.significand < 0 { -magnitude } else { magnitude }
+        if term.significand < 0 {
+            -magnitude
+        } else {
+            magnitude
+        }
     };
     let sum: i128 = terms.iter().map(cut).sum();
     // At most 53 bits.
@@ -550,9 +558,7 @@ mod tests {
                 let (row, column) = (factors(of_a, 3), factors(of_b, 5));
                 let value = |factor: &Factor, inputs| factor.value(inputs);
                 let products = row.iter().zip(&column);
-                let exact: f64 = products
-                    .map(|(a, b)| value(a, of_a) * value(b, of_b))
-                    .sum();
+                let exact: f64 = products.map(|(a, b)| value(a, of_a) * value(b, of_b)).sum();
                 let sum = any_dot_product(kind(Sums::F32), &row, &column, 1.5f32.to_bits());
                 let error = f64::from(f32::from_bits(sum)) - (exact + 1.5);
                 let largest = products_of(&row, &column, [of_a, of_b]);

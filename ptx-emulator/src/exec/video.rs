@@ -120,7 +120,10 @@ pub(super) fn parts(video: VideoParts, x: [u64; 4]) -> u64 {
             };
             extract(both, part, signed)
         };
-        let (a, b) = (part(&video.selected[0], of_a), part(&video.selected[1], of_b));
+        let (a, b) = (
+            part(&video.selected[0], of_a),
+            part(&video.selected[1], of_b),
+        );
         let value = match video.function {
             PartsFunction::Add => a + b,
             PartsFunction::Sub => a - b,

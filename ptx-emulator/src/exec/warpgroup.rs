@@ -202,7 +202,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 any_dot_product(kind, &a[row], &b[column], addend)
             });
         }
-        let whole = |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
+        let whole =
+            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
         let (a, b, level) = (whole(&a), whole(&b), self.launch.level);
         self.store_sums(product, |row, column, addend| {
             dot_product(level, product.inputs, &a[row], &b[column], addend)

@@ -142,7 +142,11 @@ impl<O: Observer> Run<'_, '_, O> {
         let sum = |(at, c): (usize, &u64)| {
             let (row, column) = (line(&rows, at / n), line(&columns, at % n));
             let sum = dot([product.inputs; 2], product.bits, &row, &column);
-            u64::from(integer_matrix::accumulate(*c as u32, sum, product.saturates))
+            u64::from(integer_matrix::accumulate(
+                *c as u32,
+                sum,
+                product.saturates,
+            ))
         };
         c.iter().enumerate().map(sum).collect()
     }
@@ -167,7 +171,8 @@ impl<O: Observer> Run<'_, '_, O> {
             short: false,
         };
         let level = self.launch.level;
-        let lines = |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
+        let lines =
+            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
         let frequent = product.sums == [Sums::F32; 2] && k <= MAX_DEPTH;
         let (of_rows, of_columns) = (lines(&rows), lines(&columns));
         let sum = |(at, c): (usize, &u64)| {

@@ -11,7 +11,11 @@ mod table;
 #[test]
 fn the_assembler_takes_what_the_decoder_takes() {
     let ptxas = std::env::var("PTXAS").unwrap_or_else(|_| "ptxas".to_string());
-    if std::process::Command::new(&ptxas).arg("--version").output().is_err() {
+    if std::process::Command::new(&ptxas)
+        .arg("--version")
+        .output()
+        .is_err()
+    {
         println!("skipped: there is no `{ptxas}`; set PTXAS to NVIDIA's assembler");
         return;
     }

@@ -65,7 +65,11 @@ fn extremes_of_three() {
             let abs = |at: u32| format!("and.b32 %r{at}, %r{at}, 0x7fffffff;");
             let magnitudes = format!("{} {} {} {two}", abs(1), abs(2), abs(3));
             let three = format!("{opcode}.abs.f32 %r0, %r1, %r2, %r3;");
-            assert_eq!(evaluate(&three, &rows), evaluate(&magnitudes, &rows), "{three}");
+            assert_eq!(
+                evaluate(&three, &rows),
+                evaluate(&magnitudes, &rows),
+                "{three}"
+            );
         }
     }
 }
@@ -113,7 +117,13 @@ fn video_on_halves_and_bytes() {
     let functions: [(&str, Function); 6] = [
         ("vadd", |a, b| a + b),
         ("vsub", |a, b| a - b),
-        ("vavrg", |a, b| if a + b >= 0 { (a + b + 1) >> 1 } else { (a + b) >> 1 }),
+        ("vavrg", |a, b| {
+            if a + b >= 0 {
+                (a + b + 1) >> 1
+            } else {
+                (a + b) >> 1
+            }
+        }),
         ("vabsdiff", |a, b| (a - b).abs()),
         ("vmin", i64::min),
         ("vmax", i64::max),
@@ -121,9 +131,17 @@ fn video_on_halves_and_bytes() {
     let cases = [
         // Bits, selectors, and the parts that these name, the lowest first.
         (16, ["", "", ""], [[0, 1, 0, 0], [2, 3, 0, 0], [0, 1, 9, 9]]),
-        (16, [".h1", ".h20", ".h13"], [[0, 2, 0, 0], [3, 1, 0, 0], [9, 1, 9, 9]]),
+        (
+            16,
+            [".h1", ".h20", ".h13"],
+            [[0, 2, 0, 0], [3, 1, 0, 0], [9, 1, 9, 9]],
+        ),
         (8, ["", "", ""], [[0, 1, 2, 3], [4, 5, 6, 7], [0, 1, 2, 3]]),
-        (8, [".b320", ".b7061", ".b0246"], [[1, 6, 0, 7], [6, 4, 2, 0], [0, 9, 2, 3]]),
+        (
+            8,
+            [".b320", ".b7061", ".b0246"],
+            [[1, 6, 0, 7], [6, 4, 2, 0], [0, 9, 2, 3]],
+        ),
     ];
     for (name, function) in functions {
         for (bits, selectors, parts) in cases {
@@ -151,7 +169,11 @@ fn video_on_halves_and_bytes() {
                                 true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
                                 false => (0, (1 << bits) - 1),
                             };
-                            let value = if end == ".sat" { value.clamp(least, most) } else { value };
+                            let value = if end == ".sat" {
+                                value.clamp(least, most)
+                            } else {
+                                value
+                            };
                             let computed = parts[2].contains(&(at as u64));
                             sum += if computed { value } else { 0 };
                             let kept = part(c, bits, at as u64, false);
@@ -178,16 +200,22 @@ fn video_on_halves_and_bytes() {
 
 #[test]
 fn video_products() {
-    check("vmad.s32.s32.u32.sat.shr7 %r0, %r1.h1, %r2.b3, %r3;", |a, b, c| {
-        let sum = part(a, 16, 1, true) * part(b, 8, 3, false) + part(c, 32, 0, true);
-        let sum = (sum >> 7).clamp(i32::MIN.into(), i32::MAX.into());
-        sum as u64 & 0xffff_ffff
-    });
-    check("vmad.u32.u32.u32.po.sat.shr15 %r0, %r1, %r2, %r3;", |a, b, c| {
-        let of = |word: u64| u128::from(word & 0xffff_ffff);
-        let sum = (of(a) * of(b) + of(c) + 1) >> 15;
-        sum.min(u32::MAX.into()) as u64
-    });
+    check(
+        "vmad.s32.s32.u32.sat.shr7 %r0, %r1.h1, %r2.b3, %r3;",
+        |a, b, c| {
+            let sum = part(a, 16, 1, true) * part(b, 8, 3, false) + part(c, 32, 0, true);
+            let sum = (sum >> 7).clamp(i32::MIN.into(), i32::MAX.into());
+            sum as u64 & 0xffff_ffff
+        },
+    );
+    check(
+        "vmad.u32.u32.u32.po.sat.shr15 %r0, %r1, %r2, %r3;",
+        |a, b, c| {
+            let of = |word: u64| u128::from(word & 0xffff_ffff);
+            let sum = (of(a) * of(b) + of(c) + 1) >> 15;
+            sum.min(u32::MAX.into()) as u64
+        },
+    );
     check("vmad.s32.u32.s32 %r0, %r1, %r2, %r3;", |a, b, c| {
         let product = (a as u32).wrapping_mul(b as u32);
         u64::from(product.wrapping_add(c as u32))
@@ -204,7 +232,11 @@ fn small_floats() {
         ("e3m2x2", [1.25, -28.0, 0.0, 0.0625]),
         ("e2m1x2", [1.5, -6.0, 0.0, 0.5]),
     ] {
-        let register = if name == "e2m1x2" { ".reg .b8" } else { ".reg .b16" };
+        let register = if name == "e2m1x2" {
+            ".reg .b8"
+        } else {
+            ".reg .b16"
+        };
         let instruction = format!(
             "{{ {register} %small; cvt.rn.satfinite.{name}.f32 %small, %r1, %r2;
              cvt.rn.f16x2.{name} %r0, %small; }}"
@@ -227,11 +259,18 @@ fn small_floats() {
                  cvt.f32.{half} %r2, %hi; cvt.f32.{half} %r3, %lo;
                  cvt.rn.satfinite.relu.{small}.f32 %h0, %r2, %r3; }}"
             );
-            assert_eq!(evaluate(&of_pair, &operands()), evaluate(&of_values, &operands()));
+            assert_eq!(
+                evaluate(&of_pair, &operands()),
+                evaluate(&of_values, &operands())
+            );
         }
     }
     let powers = "{ cvt.rp.satfinite.ue8m0x2.f32 %h0, %r1, %r2; cvt.rn.bf16x2.ue8m0x2 %r0, %h0; }";
-    let row = [u64::from(3f32.to_bits()), u64::from((-0.25f32).to_bits()), 0];
+    let row = [
+        u64::from(3f32.to_bits()),
+        u64::from((-0.25f32).to_bits()),
+        0,
+    ];
     let found = evaluate(&powers.replace("%h0", "%h4"), &[row]);
     let half = |value: f32| u64::from(half::bf16::from_f32(value).to_bits());
     assert_eq!(found, [half(4.0) << 16 | half(0.25)]);
@@ -247,10 +286,24 @@ fn small_floats() {
 fn refusals_have_reasons() {
     for (instruction, reason) in [
         ("cvt.sat.s32.s16 %r0, %h1;", "takes no `.sat`"),
-        ("cvt.rn.bf16.s16 %h0, %h1;", "no conversion between bf16 and integers"),
+        (
+            "cvt.rn.bf16.s16 %h0, %h1;",
+            "no conversion between bf16 and integers",
+        ),
         ("cvt.rzi.sat.s32.bf16 %r0, %h1;", "saturates by itself"),
-        ("cvt.rn.bf16.bf16 %h0, %h1;", "takes no rounding"),
-        ("vshl.u32.u32.u32.sat.clamp %r0, %r1, %r2;", "`vshl` with `.sat` is refused"),
+        (
+            "cvt.rn.bf16.bf16 %h0, %h1;",
+            "unknown instruction `cvt.rn.bf16.bf16`",
+        ),
+        (
+            "mul.lo.sat.s32 %r0, %r1, %r2;",
+            "unknown instruction `mul.lo.sat.s32`",
+        ),
+        ("setp.lt.f16 %p0|%p1, %h1, %h2;", "one predicate"),
+        (
+            "vshl.u32.u32.u32.sat.clamp %r0, %r1, %r2;",
+            "`vshl` with `.sat` is refused",
+        ),
         ("fma.rn.oob.f16 %h0, %h1, %h2, %h3;", "`fma.oob` is refused"),
     ] {
         let text = crate::common::module(instruction);

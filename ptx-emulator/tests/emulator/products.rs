@@ -68,7 +68,11 @@ impl Format {
     /// The value of an element, as its format's definition has it.
     fn value(self, place: u64) -> f64 {
         // The low bits of tf32 are not looked at.
-        let place = if self.name == "tf32" { place & !0x1fff } else { place };
+        let place = if self.name == "tf32" {
+            place & !0x1fff
+        } else {
+            place
+        };
         let bits = place >> self.shift & (u64::MAX >> (64 - self.bits));
         if self.exponent == 0 {
             let negative = self.name.starts_with('s') && bits >> (self.bits - 1) != 0;
@@ -82,7 +86,11 @@ impl Format {
             0 => fraction * f64::from(1 - bias).exp2(),
             _ => (1.0 + fraction) * f64::from(field as i32 - bias).exp2(),
         };
-        if bits >> (self.bits - 1) != 0 { -magnitude } else { magnitude }
+        if bits >> (self.bits - 1) != 0 {
+            -magnitude
+        } else {
+            magnitude
+        }
     }
 
     /// An element near 1, whose sums of products are exact, with noise where it is not looked at.
@@ -100,7 +108,11 @@ impl Format {
         let fraction = (noise >> 8 & ((1 << kept) - 1)) << (self.fraction - kept);
         let bits = (noise >> 20 & 1) << (self.bits - 1) | field << self.fraction | fraction;
         let around = (noise >> 30) & all & !((u64::MAX >> (64 - self.bits)) << self.shift);
-        let beside = if self.name == "tf32" { noise >> 40 & 0x1fff } else { 0 };
+        let beside = if self.name == "tf32" {
+            noise >> 40 & 0x1fff
+        } else {
+            0
+        };
         bits << self.shift | around | beside
     }
 
@@ -328,7 +340,8 @@ impl Mma {
             for (i, word) in sums.iter().enumerate() {
                 for part in 0..packed {
                     let (row, column) = (self.places[3])(lane, i, part);
-                    let found = u64::from(*word) >> (32 / packed * part) & (u64::MAX >> (64 - of_d.bits));
+                    let found =
+                        u64::from(*word) >> (32 / packed * part) & (u64::MAX >> (64 - of_d.bits));
                     let products = (0..self.depth)
                         .map(|k| a.value(row, k) * b.value(k, column) * scale(k))
                         .sum::<f64>();
@@ -348,7 +361,12 @@ fn sums_in_f16() {
 
 #[test]
 fn products_of_eight_lanes() {
-    for layouts in [["row", "col"], ["row", "row"], ["col", "col"], ["col", "row"]] {
+    for layouts in [
+        ["row", "col"],
+        ["row", "row"],
+        ["col", "col"],
+        ["col", "row"],
+    ] {
         for (c, d) in [(F16, F16), (F16, F32), (F32, F32)] {
             Mma::of_eight(layouts, c, d).check(|_| 1.0);
         }
@@ -386,8 +404,16 @@ fn products_with_scales() {
     let mut mma = Mma::of_warp("m16n8k64", "", [DENSE, DENSE, F32, F32], [16, 64]);
     let types = "f32.e2m1.e2m1.f32";
     let opcode = |kind: &str, scale: &str| {
-        format!("mma.sync.aligned.m16n8k64.row.col.kind::{kind}.block_scale{kind_of}.{types}.{scale}",
-            kind_of = if kind == "mxf4" { "" } else if scale == "ue8m0" { ".scale_vec::2X" } else { ".scale_vec::4X" })
+        format!(
+            "mma.sync.aligned.m16n8k64.row.col.kind::{kind}.block_scale{kind_of}.{types}.{scale}",
+            kind_of = if kind == "mxf4" {
+                ""
+            } else if scale == "ue8m0" {
+                ".scale_vec::2X"
+            } else {
+                ".scale_vec::4X"
+            }
+        )
     };
     for kind in ["mxf4", "mxf4nvf4"] {
         mma.opcode = opcode(kind, "ue8m0");
@@ -413,7 +439,12 @@ fn check_wmma(shape: &str, [m, n, k]: [usize; 3], formats: [Format; 4], counts: 
     let narrow = of_a.place < 8;
     let layouts: &[[&str; 2]] = match narrow {
         true => &[["row", "col"]],
-        false => &[["row", "col"], ["row", "row"], ["col", "col"], ["col", "row"]],
+        false => &[
+            ["row", "col"],
+            ["row", "row"],
+            ["col", "col"],
+            ["col", "row"],
+        ],
     };
     for &[layout_a, layout_b] in layouts {
         let mut noise = noise();
@@ -432,13 +463,18 @@ fn check_wmma(shape: &str, [m, n, k]: [usize; 3], formats: [Format; 4], counts: 
             };
             let place = matrix.format.place;
             if place == 64 {
-                return order.iter().flat_map(|bits| [*bits as u32, (bits >> 32) as u32]).collect();
+                return order
+                    .iter()
+                    .flat_map(|bits| [*bits as u32, (bits >> 32) as u32])
+                    .collect();
             }
             let words = order.chunks(matrix.format.packed());
             words
                 .map(|parts| {
                     let parts = parts.iter().enumerate();
-                    parts.fold(0, |word, (at, bits)| word | (*bits as u32) << (place * at as u32))
+                    parts.fold(0, |word, (at, bits)| {
+                        word | (*bits as u32) << (place * at as u32)
+                    })
                 })
                 .collect()
         };
@@ -504,7 +540,10 @@ fn check_wmma(shape: &str, [m, n, k]: [usize; 3], formats: [Format; 4], counts: 
                 };
                 let wanted = of_d.of_sum(product(&a, &b, &c, (row, column)));
                 let name = of_a.name;
-                assert_eq!(found, wanted, "{shape} {name} {layout_a} {layout_b}: {row}, {column}");
+                assert_eq!(
+                    found, wanted,
+                    "{shape} {name} {layout_a} {layout_b}: {row}, {column}"
+                );
             }
         }
     }
@@ -523,19 +562,39 @@ fn wmma_of_every_type() {
             let counts = [8, 8, 8 / c.packed(), 8 / d.packed()];
             check_wmma(name, shape, [F16, F16, c, d], counts);
         }
-        check_wmma(name, shape, [BF16, BF16, F32, F32], [m * k / 64, k * n / 64, 8, 8]);
+        check_wmma(
+            name,
+            shape,
+            [BF16, BF16, F32, F32],
+            [m * k / 64, k * n / 64, 8, 8],
+        );
         for format in [integer("s8", 8), integer("u8", 8)] {
             let counts = [m * k / 128, k * n / 128, 8, 8];
             check_wmma(name, shape, [format, format, S32, S32], counts);
         }
     }
-    check_wmma("m16n16k8", [16, 16, 8], [TF32, TF32, F32, F32], [4, 4, 8, 8]);
+    check_wmma(
+        "m16n16k8",
+        [16, 16, 8],
+        [TF32, TF32, F32, F32],
+        [4, 4, 8, 8],
+    );
     check_wmma("m8n8k4", [8, 8, 4], [F64; 4], [1, 1, 2, 2]);
     for format in [integer("s4", 4), integer("u4", 4)] {
-        check_wmma("m8n8k32", [8, 8, 32], [format, format, S32, S32], [1, 1, 2, 2]);
+        check_wmma(
+            "m8n8k32",
+            [8, 8, 32],
+            [format, format, S32, S32],
+            [1, 1, 2, 2],
+        );
     }
     let bits = integer("b1", 1);
-    check_wmma("m8n8k128", [8, 8, 128], [bits, bits, S32, S32], [1, 1, 2, 2]);
+    check_wmma(
+        "m8n8k128",
+        [8, 8, 128],
+        [bits, bits, S32, S32],
+        [1, 1, 2, 2],
+    );
 }
 
 /// `wgmma` of four warps: A and B K-major in shared memory without a swizzle, 32 bytes a row.
@@ -569,7 +628,10 @@ fn check_wgmma(columns: usize, formats: [Format; 2], sums: Format, in_registers:
     let registers = columns / 2 / sums.packed();
     let element = |lane: usize, at: usize, part: usize| {
         let i = sums.packed() * at + part;
-        (lane / 32 * 16 + lane % 32 / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (lane % 4) + i % 2)
+        (
+            lane / 32 * 16 + lane % 32 / 4 + 8 * (i / 2 % 2),
+            8 * (i / 4) + 2 * (lane % 4) + i % 2,
+        )
     };
     let mut data = shared;
     let in_shared = data.len();
@@ -596,10 +658,20 @@ fn check_wgmma(columns: usize, formats: [Format; 2], sums: Format, in_registers:
         (true, true, false) => ", 1, 1, 0, 0",
     };
     let op = if of_a.name == "b1" { ".and.popc" } else { "" };
-    let first = if in_registers { "{%r24, %r25, %r26, %r27}" } else { "%x3" };
+    let first = if in_registers {
+        "{%r24, %r25, %r26, %r27}"
+    } else {
+        "%x3"
+    };
     let loads = |from: usize, count: usize, offset: usize| -> String {
         (0..count)
-            .map(|at| format!("ld.global.b32 %r{}, [%x1+{}];", from + at, 4 * (offset + at)))
+            .map(|at| {
+                format!(
+                    "ld.global.b32 %r{}, [%x1+{}];",
+                    from + at,
+                    4 * (offset + at)
+                )
+            })
             .collect()
     };
     let stores: String = (0..registers)
@@ -647,7 +719,10 @@ fn check_wgmma(columns: usize, formats: [Format; 2], sums: Format, in_registers:
                 if sums.name == "f32" && of_a.bits == 8 {
                     // 13 bits behind the point of the largest exponent, of each of 33 terms.
                     let error = f64::from(f32::from_bits(found as u32)) - exact;
-                    assert!(error.abs() <= 34.0 * 2f64.powi(4 - 13), "{name}: {row}, {column}");
+                    assert!(
+                        error.abs() <= 34.0 * 2f64.powi(4 - 13),
+                        "{name}: {row}, {column}"
+                    );
                     continue;
                 }
                 if sums.name == "f16" && of_a.bits == 8 {
