@@ -201,7 +201,7 @@ the kinds of its operands.
 - *Open*: an H200 gave other bits in some rows, where the PTX ISA leaves them open: which of several
   NaNs an MMA of f64 passes on. All other bits are the same.
 - *Refused*: the kernel is refused, with the name of the form, and below with the reason where there
-  is another than that nobody has needed it.
+  is another than that it is missing.
 
 `cargo run -p ptx-emulator --example conformance -- --ptxas PROGRAM` compares the list with what
 NVIDIA's assembler takes for each target.
