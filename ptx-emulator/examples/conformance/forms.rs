@@ -533,7 +533,8 @@ pub const FORMS: &[(&str, &str)] = &[
         "D:2,1,1,2",
     ),
     (
-        "wmma.load.[a|b].sync.aligned.[row|col].[m16n16k16|m8n32k16|m32n8k16][|.global|.shared].f16",
+        "wmma.load.[a|b].sync.aligned.[row|col].[m16n16k16|m8n32k16|m32n8k16][|.global|.shared].\
+         f16",
         "{r,r,r,r,r,r,r,r},[R],r",
     ),
     (

@@ -1,7 +1,8 @@
 //! Lists the forms of instructions that the emulator refuses, with the reasons: `conformance`.
 //!
 //! `conformance --ptxas PROGRAM` compares the decoder with NVIDIA's assembler instead: it prints
-//! the forms that one of the two takes and the other refuses, for the target of each.
+//! the forms that one of the two takes and the other refuses, for the target of each. With a file
+//! behind, its lines are the forms: opcode and operands, for compute capability 9.0.
 
 mod assembler;
 mod table;
@@ -16,8 +17,15 @@ fn main() -> std::io::Result<()> {
                 }
             }
         }
-        [option, program] if option == "--ptxas" => {
-            let difference = assembler::compare(program)?;
+        [option, program, file @ ..] if option == "--ptxas" && file.len() < 2 => {
+            let forms = match file {
+                [file] => std::fs::read_to_string(file)?
+                    .lines()
+                    .filter_map(form)
+                    .collect(),
+                _ => table::forms(),
+            };
+            let difference = assembler::compare(program, forms)?;
             difference
                 .here
                 .iter()
@@ -34,7 +42,17 @@ fn main() -> std::io::Result<()> {
                 difference.neither
             );
         }
-        _ => println!("usage: conformance [--ptxas PROGRAM]"),
+        _ => println!("usage: conformance [--ptxas PROGRAM [FILE]]"),
     }
     Ok(())
+}
+
+/// A form from a line of a file.
+fn form(line: &str) -> Option<table::Form> {
+    let (opcode, operands) = line.split_once(' ')?;
+    Some(table::Form {
+        opcode: opcode.to_string(),
+        operands: operands.to_string(),
+        target: table::TARGET,
+    })
 }

@@ -122,6 +122,9 @@ impl Builder<'_, '_> {
                     })
                     .unwrap_or(PermuteMode::Default);
                 let ty = mods.ty()?;
+                if ty != Type::B32 {
+                    return Err(Failure::Unknown);
+                }
                 ((LaneFunction::Permute(mode), vec![Type::B32; 3]), ty)
             }
             "dp4a" => {

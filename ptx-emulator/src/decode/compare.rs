@@ -64,6 +64,9 @@ impl Builder<'_, '_> {
             }
             _ => (self.predicate_destination(to)?, None),
         };
+        if second.is_some() && matches!(ty, Type::F16 | Type::Bf16) {
+            return Err("`setp` of one 16-bit float sets one predicate".into());
+        }
         if let Some(half) = half_of(ty) {
             // One predicate for each half, the low one first.
             let halves = self.compare_halves(comparison, flush, half, a, b)?;

@@ -337,9 +337,8 @@ impl Builder<'_, '_> {
         let integral = ["rni", "rzi", "rmi", "rpi"]
             .into_iter()
             .find(|name| mods.take(name));
-        let explicit = mods.explicit_rounding();
         let rounding = match integral {
-            None => explicit.unwrap_or(Rounding::NearestEven),
+            None => mods.rounding(),
             Some("rni") => Rounding::NearestEven,
             Some("rzi") => Rounding::Zero,
             Some("rmi") => Rounding::Down,
@@ -357,12 +356,19 @@ impl Builder<'_, '_> {
             register_bits: 0,
         };
         mods.finish()?;
-        refuse_needless(&conversion, explicit.is_some())?;
+        refuse_needless(&conversion)?;
         let halves = matches!(to, Type::F16x2 | Type::Bf16x2);
         match operands {
             [to_operand, source] if !halves => {
                 let source = self.source_any(source, from)?;
                 let (destination, bits) = self.destination_any(to_operand, to)?;
+                let narrow = match source {
+                    Register::Reg64(_) => is_float(from) && from.bytes() < 8,
+                    _ => from.bytes() > 4,
+                };
+                if narrow || bits < 8 * to.bytes() {
+                    return Err("an operand is not as wide as its type".into());
+                }
                 conversion.register_bits = bits;
                 self.emit_conversion(conversion, destination, source)
             }
@@ -506,13 +512,9 @@ impl Builder<'_, '_> {
 
 /// Refuses modifiers that `cvt` does not take between two types: those that would change nothing,
 /// and those of conversions that do not exist (PTX ISA, "cvt").
-fn refuse_needless(conversion: &Conversion, rounds: bool) -> Outcome {
+fn refuse_needless(conversion: &Conversion) -> Outcome {
     let Conversion {
-        to,
-        from,
-        saturate,
-        to_integral,
-        ..
+        to, from, saturate, ..
     } = *conversion;
     let is_brain = |ty| matches!(ty, Type::Bf16 | Type::Bf16x2);
     let is_short = |ty: Type| !is_float(ty) && ty.bytes() < 4;
@@ -521,9 +523,6 @@ fn refuse_needless(conversion: &Conversion, rounds: bool) -> Outcome {
     }
     if saturate && is_brain(from) && !is_float(to) {
         return Err("`cvt` of bf16 to integers takes no `.sat`: it saturates by itself".into());
-    }
-    if rounds && !to_integral && is_brain(to) && is_brain(from) {
-        return Err("`cvt` of bf16 to bf16 takes no rounding".into());
     }
     if saturate && !is_float(to) && !is_float(from) && holds_all(to, from) {
         return Err("`cvt` takes no `.sat` where the result has all values of the operand".into());

@@ -13,6 +13,7 @@ mod compare;
 mod control;
 mod convert;
 mod function;
+mod grammar;
 mod groups;
 mod layout;
 mod matrix;
@@ -260,6 +261,9 @@ impl Builder<'_, '_> {
         mut mods: Modifiers<'_>,
         operands: &[ast::Operand],
     ) -> Result<(), Failure> {
+        if !grammar::has(base, mods.rest()) {
+            return Err(Failure::Unknown);
+        }
         match base {
             "add" | "sub" | "mul" | "mul24" | "div" | "rem" | "min" | "max" | "and" | "or"
             | "xor" | "copysign" => self.binary(base, mods, operands),

@@ -1,5 +1,5 @@
-//! Video instructions (PTX ISA, "Video Instructions"): arithmetic on bytes and halves of words, with
-//! a second operation or a merge.
+//! Video instructions (PTX ISA, "Video Instructions"): arithmetic on bytes and halves of words,
+//! with a second operation or a merge.
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};

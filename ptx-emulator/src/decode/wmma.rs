@@ -22,12 +22,16 @@ fn elements(name: &str) -> Option<MatrixInputs> {
 /// Whether there are matrices A and B of these elements in a shape.
 fn has_shape(inputs: MatrixInputs, shape: [u32; 3]) -> bool {
     use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
-    match (inputs, shape) {
-        (F16 | Bf16 | Integer { bits: 8, .. }, [16, 16, 16] | [8, 32, 16] | [32, 8, 16]) => true,
-        (Tf32, [16, 16, 8]) | (F64, [8, 8, 4]) => true,
-        (Integer { bits: 4, .. }, [8, 8, 32]) | (Integer { bits: 1, .. }, [8, 8, 128]) => true,
-        _ => false,
-    }
+    matches!(
+        (inputs, shape),
+        (
+            F16 | Bf16 | Integer { bits: 8, .. },
+            [16, 16, 16] | [8, 32, 16] | [32, 8, 16]
+        ) | (Tf32, [16, 16, 8])
+            | (F64, [8, 8, 4])
+            | (Integer { bits: 4, .. }, [8, 8, 32])
+            | (Integer { bits: 1, .. }, [8, 8, 128])
+    )
 }
 
 /// Whether there are matrices C and D of these elements in a shape.

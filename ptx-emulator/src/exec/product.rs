@@ -96,15 +96,15 @@ impl<O: Observer> Run<'_, '_, O> {
     fn mma_of_eight(&mut self, product: &Mma, kind: Kind, quad: usize, [a, b]: [bool; 2]) {
         const DEPTH: usize = 4;
         let lane = |at: usize| QUAD * quad + at % QUAD + 16 * (at / QUAD);
-        let part = |at: usize| (at / 2, at % 2);
+        let half_word = |at: usize| (at / 2, at % 2);
         // By row of A and by column of B, a lane has the elements of one line.
         let by_line = |line: usize, k: usize| {
-            let (register, part) = part(k);
+            let (register, part) = half_word(k);
             (lane(line), register, part)
         };
         // Else it has those of one index along k, of four lines.
         let by_depth = |line: usize, k: usize| {
-            let (register, part) = part(line % QUAD);
+            let (register, part) = half_word(line % QUAD);
             (lane(k + QUAD * (line / QUAD)), register, part)
         };
         let lines = |registers: &[Register], by_lines: bool| -> Vec<Vec<Factor>> {
@@ -120,7 +120,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let (rows, columns) = (lines(&product.a, !a), lines(&product.b, b));
         let element = |sums: Sums, row: usize, column: usize| -> Place {
             if sums == Sums::F16 {
-                let (register, part) = part(column);
+                let (register, part) = half_word(column);
                 return (lane(row), register, part);
             }
             // Register i of a lane l has row (l mod 2) + (i & 2) and column (i & 4) + (l & 2) +
@@ -195,7 +195,7 @@ impl<O: Observer> Run<'_, '_, O> {
             let register = scales.selectors[of][which];
             let value = read(&self.r, register, 0);
             let is_uniform = (0..LANES).all(|lane| read(&self.r, register, lane) == value);
-            if is_uniform && value <= most && value % step == 0 {
+            if is_uniform && value <= most && value.is_multiple_of(step) {
                 return Ok(value as usize);
             }
             let name = ["byte", "thread"][which];

@@ -82,7 +82,7 @@ fn holds(comparison: VideoComparison, a: i64, b: i64) -> bool {
     }
 }
 
-/// The least and the largest number of so many bits.
+/// The least and the largest number of `bits` bits.
 fn limits(bits: u32, signed: bool) -> (i64, i64) {
     match signed {
         true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
@@ -113,7 +113,7 @@ pub(super) fn parts(video: VideoParts, x: [u64; 4]) -> u64 {
     let both = x[1] << 32 | x[0];
     let (least, most) = limits(bits, signed);
     let value = |at: usize| {
-        let part = |selected: &[u8; 4], signed: bool| {
+        let operand = |selected: &[u8; 4], signed: bool| {
             let part = Part {
                 bits,
                 shift: bits * u32::from(selected[at]),
@@ -121,8 +121,8 @@ pub(super) fn parts(video: VideoParts, x: [u64; 4]) -> u64 {
             extract(both, part, signed)
         };
         let (a, b) = (
-            part(&video.selected[0], of_a),
-            part(&video.selected[1], of_b),
+            operand(&video.selected[0], of_a),
+            operand(&video.selected[1], of_b),
         );
         let value = match video.function {
             PartsFunction::Add => a + b,

@@ -50,8 +50,8 @@ pub(crate) enum LaneFunction {
     FloatPair(FloatFunction, FloatFormat),
     /// `cvt` of two values to or from floats of at most 8 bits.
     ConvertSmall(SmallConversion),
-    /// `cvt.rs` to `f16x2` or `bf16x2`: the first value goes into the upper half, the third argument
-    /// has random bits.
+    /// `cvt.rs` to `f16x2` or `bf16x2`: the first value goes into the upper half, the third
+    /// argument has random bits.
     RoundRandomly(RandomRounding),
     /// Carry-chain arithmetic; the last argument is the incoming carry.
     AddCarry(Type),

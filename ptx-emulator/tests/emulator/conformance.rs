@@ -19,7 +19,7 @@ fn the_assembler_takes_what_the_decoder_takes() {
         println!("skipped: there is no `{ptxas}`; set PTXAS to NVIDIA's assembler");
         return;
     }
-    let difference = assembler::compare(&ptxas).expect("the assembler runs");
+    let difference = assembler::compare(&ptxas, table::forms()).expect("the assembler runs");
     assert!(difference.here.is_empty(), "{:#?}", difference.here);
     assert!(difference.both > 4000, "{difference:#?}");
 }

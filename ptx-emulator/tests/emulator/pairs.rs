@@ -291,7 +291,15 @@ fn refusals_have_reasons() {
             "no conversion between bf16 and integers",
         ),
         ("cvt.rzi.sat.s32.bf16 %r0, %h1;", "saturates by itself"),
-        ("cvt.rn.bf16.bf16 %h0, %h1;", "takes no rounding"),
+        (
+            "cvt.rn.bf16.bf16 %h0, %h1;",
+            "unknown instruction `cvt.rn.bf16.bf16`",
+        ),
+        (
+            "mul.lo.sat.s32 %r0, %r1, %r2;",
+            "unknown instruction `mul.lo.sat.s32`",
+        ),
+        ("setp.lt.f16 %p0|%p1, %h1, %h2;", "one predicate"),
         (
             "vshl.u32.u32.u32.sat.clamp %r0, %r1, %r2;",
             "`vshl` with `.sat` is refused",

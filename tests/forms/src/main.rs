@@ -4,16 +4,18 @@
 //! `forms --ptx FOLDER` writes the modules instead, to be assembled without a GPU, and `forms
 //! --table` prints what is known of each form: `docs/conformance.md`.
 
+mod document;
 mod engines;
 mod kernel;
 mod rows;
 #[path = "../../../ptx-emulator/examples/conformance/table.rs"]
-#[allow(dead_code)]
+#[expect(dead_code)]
 mod table;
 
+use document::State;
 use kernel::{FormKernel, ROWS};
 use serde_json::{Map, Value, json};
-use table::{Form, State, TARGET};
+use table::{Form, TARGET};
 
 /// Kernels of one module: the driver compiles them together.
 const BATCH: usize = 50;
@@ -49,7 +51,7 @@ fn cases(target: &str, table: &mut Map<String, Value>) -> Vec<ComparedForm> {
             cases.push(ComparedForm {
                 form: form.text(),
                 target: form.target,
-                approximate: table::is_approximate(opcode),
+                approximate: document::is_approximate(opcode),
                 kernel: kernel::kernel(&name, opcode, operands),
                 name,
             });
@@ -88,7 +90,7 @@ fn state(form: &Form, measured: &Map<String, Value>) -> State {
             false => State::Refused,
         };
     }
-    if table::is_approximate(&form.opcode) {
+    if document::is_approximate(&form.opcode) {
         return State::Within;
     }
     match result {
@@ -109,7 +111,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         [option] if option == "--table" => {
             let measured = measured()?;
-            print!("{}", table::table(|form| state(form, &measured)));
+            print!("{}", document::table(|form| state(form, &measured)));
         }
         [file] if !file.starts_with('-') => {
             let cases = cases(TARGET, &mut table);
@@ -237,7 +239,7 @@ mod tests {
     /// Forms on which the emulator and the H200 differ: the PTX ISA leaves open which of several
     /// NaNs a sum of f64 passes on.
     fn is_open(form: &Form) -> bool {
-        form.base() == "mma" && form.opcode.ends_with(".f64.f64.f64.f64")
+        document::base(&form.opcode) == "mma" && form.opcode.ends_with(".f64.f64.f64.f64")
     }
 
     /// No form that was measured differs from the H200 unless it is open, and what its driver
@@ -276,7 +278,7 @@ mod tests {
     fn the_document_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conformance.md");
         let measured = measured().expect("the file is there");
-        let table = table::table(|form| state(form, &measured));
+        let table = document::table(|form| state(form, &measured));
         if std::env::var_os("WARPLADDER_UPDATE").is_some() {
             std::fs::write(path, table).expect("docs can be written to");
             return;
