@@ -151,7 +151,7 @@ fn wrong_rows<O: Wire>(c: &[O], blocks: &Blocks, k: usize) -> u64 {
     rows.clone().into_par_iter().filter(is_wrong).count() as u64
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(0.0)
 }
