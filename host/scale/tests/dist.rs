@@ -213,7 +213,7 @@ fn a_trial_is_checked_and_counted_on_all_ranks() {
             );
         }
         // A wrong bit that arrives is seen by the check.
-        let wrong = (0..4).any(|call| {
+        let wrong = (0..24).any(|call| {
             let kind = FaultKind::Corrupt;
             let faults = [Fault {
                 rank: 1,

@@ -11,6 +11,10 @@ use warpladder_scale::ScaleError;
 use warpladder_scale::comm::Communicator;
 use warpladder_scale::links::{Sample, measure};
 
+/// The largest message, and how often each size is timed, where nothing is given.
+const DEFAULT_MAX_BYTES: u64 = 1 << 30;
+const DEFAULT_REPETITIONS: u32 = 10;
+
 /// The largest message of emulated ranks: copies through the host's memory show nothing more.
 const MAX_EMULATED_BYTES: u64 = 1 << 16;
 
@@ -25,14 +29,26 @@ pub(crate) struct Args {
     #[command(flatten)]
     ranks: RankArgs,
     /// The largest message
-    #[arg(long, default_value = "1GiB", value_parser = super::bytes, value_name = "BYTES")]
+    #[arg(long, default_value_t = DEFAULT_MAX_BYTES, value_parser = super::bytes, value_name = "BYTES")]
     max_bytes: u64,
     /// How often each size is timed
-    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = DEFAULT_REPETITIONS, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
     /// Write the results as JSON as well; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
+}
+
+impl Args {
+    /// All GPUs, as without arguments.
+    pub(crate) fn of_gpus(json: Option<String>) -> Self {
+        Args {
+            ranks: RankArgs::default(),
+            max_bytes: DEFAULT_MAX_BYTES,
+            repetitions: DEFAULT_REPETITIONS,
+            json,
+        }
+    }
 }
 
 #[derive(serde::Serialize)]

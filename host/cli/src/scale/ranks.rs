@@ -11,13 +11,16 @@ use warpladder_scale::comm::{Communicator, run_ranks};
 /// The most ranks that are emulated: each is a thread.
 const MAX_EMULATED: usize = 256;
 
+/// Seconds that ranks wait for each other, where nothing is given.
+const TIME_LIMIT: f64 = 120.0;
+
 #[derive(clap::Args, Debug)]
 pub(super) struct RankArgs {
     /// Emulate this many ranks, each with an emulated device, instead of using GPUs
     #[arg(long, value_name = "RANKS")]
     emulate: Option<usize>,
     /// The most seconds that ranks wait for each other
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = crate::choices::positive)]
+    #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT, value_parser = crate::choices::positive)]
     time_limit: f64,
     /// The most blocks of an exchange of NCCL: the fewer, the more multiprocessors are left to
     /// products
@@ -40,6 +43,16 @@ pub(super) struct Done<R> {
     pub device: String,
     /// Whether ranks are emulated.
     pub emulated: bool,
+}
+
+impl Default for RankArgs {
+    fn default() -> Self {
+        RankArgs {
+            emulate: None,
+            time_limit: TIME_LIMIT,
+            max_ctas: None,
+        }
+    }
 }
 
 impl RankArgs {
@@ -98,7 +111,9 @@ impl RankArgs {
         };
         let library = Library::load()?;
         if let Some(launch) = Launch::of_environment()? {
-            let gpu = open(launch.local_rank)?;
+            // A launcher may show each process its own GPU alone.
+            let shown = warpladder::device::devices()?.len();
+            let gpu = open(if shown == 1 { 0 } else { launch.local_rank })?;
             let (rank, place) = (launch.rank, &launch.rendezvous);
             let id = place.exchange(rank, count, options.limit, || library.unique_id())?;
             let comm = Nccl::join(&gpu, id, rank, count, options)?;

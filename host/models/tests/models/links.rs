@@ -91,7 +91,7 @@ fn predictions_keep_their_bounds_up_to_16384_gpus() {
         extents: [1 << 20; 3],
         ..PRODUCT
     };
-    assert!(fastest(large, 1024, &rates, slow, 8).efficiency > 0.8);
+    assert!(fastest(large, 1024, &rates, slow, 8).efficiency > 0.5);
     let small = Product {
         extents: [1000; 3],
         ..PRODUCT
