@@ -1,5 +1,5 @@
 //! Links between ranks, measured: the time of messages by their size, for
-//! [`warpladder_models::links::fit`].
+//! `warpladder_models::links::fit`.
 
 use crate::comm::{Communicator, Part, PartMut};
 use crate::error::ScaleError;

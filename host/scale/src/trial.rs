@@ -243,7 +243,7 @@ pub fn slow_ranks(seconds: &[f64]) -> Vec<usize> {
     // The factor makes it a standard deviation where times are distributed normally.
     let deviation = 1.4826 * median(deviations);
     let is_slow = |&(_, time): &(usize, &f64)| {
-        !(*time <= middle + 3.5 * deviation) && !(*time <= 1.03 * middle)
+        time.is_nan() || (*time > middle + 3.5 * deviation && *time > 1.03 * middle)
     };
     let slow = seconds.iter().enumerate().filter(is_slow);
     slow.map(|(rank, _)| rank).collect()
