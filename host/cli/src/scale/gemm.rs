@@ -56,7 +56,7 @@ pub(super) struct Args {
     element: Option<ElementType>,
     /// Store C in 16 bits where A and B have them
     #[arg(long)]
-    narrow: bool,
+    c_16bit: bool,
     /// Device memory for tiles; 9 tenths of what is free if it is not given
     #[arg(long, value_parser = super::bytes, value_name = "BYTES")]
     device_memory: Option<u64>,
@@ -100,7 +100,7 @@ enum Message {
 struct Job {
     inputs: Inputs,
     out: Option<PathBuf>,
-    narrow: bool,
+    c_16bit: bool,
     device_memory: Option<u64>,
     emulate: bool,
     check: bool,
@@ -116,7 +116,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let job = Job {
         inputs: inputs(args)?,
         out: args.out.clone(),
-        narrow: args.narrow,
+        c_16bit: args.c_16bit,
         device_memory: args.device_memory,
         emulate: args.emulate,
         check: !args.no_check,
@@ -214,7 +214,7 @@ impl Job {
             Inputs::Files(files) => files[0].element(),
             Inputs::Random(_, element) => *element,
         };
-        match (element, self.narrow) {
+        match (element, self.c_16bit) {
             (ElementType::F16, false) => self.of::<f16, f32>(results),
             (ElementType::F16, true) => self.of::<f16, f16>(results),
             (ElementType::Bf16, false) => self.of::<bf16, f32>(results),

@@ -32,7 +32,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = DEFAULT_MAX_BYTES, value_parser = super::bytes, value_name = "BYTES")]
     max_bytes: u64,
     /// How often each size is timed
-    #[arg(long, default_value_t = DEFAULT_REPETITIONS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = DEFAULT_REPETITIONS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
     /// Write the results as JSON as well; - is standard output
     #[arg(long, value_name = "FILE")]

@@ -20,7 +20,8 @@ pub(super) struct RankArgs {
     #[arg(long, value_name = "RANKS")]
     emulate: Option<usize>,
     /// The most seconds that ranks wait for each other
-    #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT, value_parser = crate::choices::positive)]
+    #[arg(long, value_name = "SECONDS", default_value_t = TIME_LIMIT)]
+    #[arg(value_parser = crate::choices::positive)]
     time_limit: f64,
     /// The most blocks of an exchange of NCCL: the fewer, the more multiprocessors are left to
     /// products

@@ -35,7 +35,7 @@ pub(super) struct Args {
     element: ElementType,
     /// Store C in 16 bits, with elements of 16 bits: all-gather alone does
     #[arg(long)]
-    narrow: bool,
+    c_16bit: bool,
     /// all-gather, reduce-scatter, summa:PxQ, or auto: what the model of an H200's links says
     #[arg(long, default_value = "auto")]
     algorithm: String,
@@ -61,7 +61,7 @@ struct Record {
     n: usize,
     k: usize,
     element: ElementType,
-    narrow: bool,
+    c_16bit: bool,
     chunks: u16,
     tflops: f64,
     hidden: f64,
@@ -72,7 +72,7 @@ struct Record {
 struct OneTrial {
     trial: Trial,
     element: ElementType,
-    narrow: bool,
+    c_16bit: bool,
 }
 
 impl Work for OneTrial {
@@ -80,7 +80,7 @@ impl Work for OneTrial {
 
     fn of_rank<C: Communicator>(&self, comm: &C, gpu: &Gpu) -> Result<Self::Outcome, ScaleError> {
         let trial = &self.trial;
-        match (self.element, self.narrow) {
+        match (self.element, self.c_16bit) {
             (ElementType::F16, false) => trial::run::<C, half::f16, f32>(comm, gpu, trial),
             (ElementType::F16, true) => trial::run::<C, half::f16, half::f16>(comm, gpu, trial),
             (ElementType::Bf16, false) => trial::run::<C, bf16, f32>(comm, gpu, trial),
@@ -110,7 +110,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let work = OneTrial {
         trial,
         element: args.element,
-        narrow: args.narrow,
+        c_16bit: args.c_16bit,
     };
     let done = args.ranks.run(&work)?;
     let Some(outcomes) = done.of_first else {
@@ -129,7 +129,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         n,
         k,
         element: args.element,
-        narrow: args.narrow,
+        c_16bit: args.c_16bit,
         chunks: args.chunks,
         tflops: shape.flops() / seconds * 1e-12,
         hidden: outcomes
@@ -157,7 +157,7 @@ fn chosen(args: &Args, shape: Shape, ranks: usize) -> anyhow::Result<Algorithm> 
     Ok(match predicted.method {
         Method::AllGather => Algorithm::AllGather,
         // It adds rounded sums, or needs sums of 32 bits.
-        _ if args.narrow => Algorithm::AllGather,
+        _ if args.c_16bit => Algorithm::AllGather,
         Method::ReduceScatter => Algorithm::ReduceScatter,
         Method::Summa(grid) => Algorithm::Summa(grid),
     })

@@ -37,6 +37,9 @@ const SUM: c_int = 0;
 
 /// `ncclComm_t`.
 type RawComm = *mut c_void;
+/// What is sent, and where it is received: device addresses.
+type Sent = *const c_void;
+type Received = *mut c_void;
 /// `cudaStream_t`, which is the driver's `CUstream`.
 type RawStream = *mut c_void;
 
@@ -126,13 +129,13 @@ functions! {
     async_error = "ncclCommGetAsyncError": fn(RawComm, *mut c_int) -> c_int;
     error_string = "ncclGetErrorString": fn(c_int) -> *const c_char;
     last_error = "ncclGetLastError": fn(RawComm) -> *const c_char;
-    all_gather = "ncclAllGather": fn(*const c_void, *mut c_void, usize, c_int, RawComm, RawStream) -> c_int;
-    reduce_scatter = "ncclReduceScatter": fn(*const c_void, *mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    all_reduce = "ncclAllReduce": fn(*const c_void, *mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    reduce = "ncclReduce": fn(*const c_void, *mut c_void, usize, c_int, c_int, c_int, RawComm, RawStream) -> c_int;
-    broadcast = "ncclBroadcast": fn(*const c_void, *mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    send = "ncclSend": fn(*const c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    receive = "ncclRecv": fn(*mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
+    all_gather = "ncclAllGather": fn(Sent, Received, usize, c_int, RawComm, RawStream) -> c_int;
+    reduce_scatter = "ncclReduceScatter": fn(Sent, Received, usize, c_int, c_int, RawComm, RawStream) -> c_int;
+    all_reduce = "ncclAllReduce": fn(Sent, Received, usize, c_int, c_int, RawComm, RawStream) -> c_int;
+    reduce = "ncclReduce": fn(Sent, Received, usize, c_int, c_int, c_int, RawComm, RawStream) -> c_int;
+    broadcast = "ncclBroadcast": fn(Sent, Received, usize, c_int, c_int, RawComm, RawStream) -> c_int;
+    send = "ncclSend": fn(Sent, usize, c_int, c_int, RawComm, RawStream) -> c_int;
+    receive = "ncclRecv": fn(Received, usize, c_int, c_int, RawComm, RawStream) -> c_int;
     group_start = "ncclGroupStart": fn() -> c_int;
     group_end = "ncclGroupEnd": fn() -> c_int;
 }

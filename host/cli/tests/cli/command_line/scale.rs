@@ -33,7 +33,7 @@ fn emulated_ranks_are_right_and_move_what_the_formula_says() {
             6,
         ),
         (
-            "--emulate 2 --shape 64x96x32 --element bf16 --narrow --algorithm all-gather",
+            "--emulate 2 --shape 64x96x32 --element bf16 --c-16bit --algorithm all-gather",
             2,
         ),
         ("--emulate 5 --shape 29", 5),
@@ -68,7 +68,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         ("scale run --emulate 4 --algorithm cannon", "cannon"),
         ("scale run --emulate 0", "0 ranks cannot be emulated"),
         (
-            "scale run --emulate 2 --element bf16 --narrow --algorithm reduce-scatter",
+            "scale run --emulate 2 --element bf16 --c-16bit --algorithm reduce-scatter",
             "all-gather",
         ),
         ("scale predict --gpus 0", "0 GPUs cannot be predicted"),
