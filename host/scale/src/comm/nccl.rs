@@ -39,7 +39,7 @@ const SUM: c_int = 0;
 type Comm = *mut c_void;
 /// What is sent, and where it is received: device addresses.
 type Sent = *const c_void;
-type Into = *mut c_void;
+type To = *mut c_void;
 /// `cudaStream_t`, which is the driver's `CUstream`.
 type Stream = *mut c_void;
 
@@ -129,13 +129,13 @@ functions! {
     async_error = "ncclCommGetAsyncError": fn(Comm, *mut c_int) -> c_int;
     error_string = "ncclGetErrorString": fn(c_int) -> *const c_char;
     last_error = "ncclGetLastError": fn(Comm) -> *const c_char;
-    all_gather = "ncclAllGather": fn(Sent, Into, usize, c_int, Comm, Stream) -> c_int;
-    reduce_scatter = "ncclReduceScatter": fn(Sent, Into, usize, c_int, c_int, Comm, Stream) -> c_int;
-    all_reduce = "ncclAllReduce": fn(Sent, Into, usize, c_int, c_int, Comm, Stream) -> c_int;
-    reduce = "ncclReduce": fn(Sent, Into, usize, c_int, c_int, c_int, Comm, Stream) -> c_int;
-    broadcast = "ncclBroadcast": fn(Sent, Into, usize, c_int, c_int, Comm, Stream) -> c_int;
+    all_gather = "ncclAllGather": fn(Sent, To, usize, c_int, Comm, Stream) -> c_int;
+    reduce_scatter = "ncclReduceScatter": fn(Sent, To, usize, c_int, c_int, Comm, Stream) -> c_int;
+    all_reduce = "ncclAllReduce": fn(Sent, To, usize, c_int, c_int, Comm, Stream) -> c_int;
+    reduce = "ncclReduce": fn(Sent, To, usize, c_int, c_int, c_int, Comm, Stream) -> c_int;
+    broadcast = "ncclBroadcast": fn(Sent, To, usize, c_int, c_int, Comm, Stream) -> c_int;
     send = "ncclSend": fn(Sent, usize, c_int, c_int, Comm, Stream) -> c_int;
-    receive = "ncclRecv": fn(Into, usize, c_int, c_int, Comm, Stream) -> c_int;
+    receive = "ncclRecv": fn(To, usize, c_int, c_int, Comm, Stream) -> c_int;
     group_start = "ncclGroupStart": fn() -> c_int;
     group_end = "ncclGroupEnd": fn() -> c_int;
 }
