@@ -1,7 +1,7 @@
 //! `warpladder calibrate`.
 
 use super::output::{Destination, human_output};
-use super::table;
+use super::{scale, table};
 use crate::outcome::Outcome;
 use anyhow::Context;
 use std::io::Write;
@@ -23,9 +23,15 @@ pub(super) struct Args {
     /// Do not keep them for this GPU
     #[arg(long)]
     no_save: bool,
+    /// Measure the links between this machine's GPUs instead, through NCCL, as `scale links` does
+    #[arg(long, conflicts_with = "no_save")]
+    links: bool,
 }
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    if args.links {
+        return scale::measure_links(&scale::LinksArgs::of_gpus(args.json.clone()));
+    }
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let gpus = warpladder::device::devices()?;
     let gpu = gpus

@@ -31,6 +31,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sanitize;
+mod scale;
 mod schema;
 mod select;
 mod shape;
@@ -106,6 +107,8 @@ enum Command {
     /// Explain a kernel on one page: its source with counters, where it stands, and what would help
     /// most
     Explain(explain::Args),
+    /// Multiply matrices larger than a GPU, or on several GPUs, and predict how that scales
+    Scale(scale::Args),
     /// Throughput over warps, sizes or blocks: predicted, and measured where there is a GPU
     Sweep(sweep::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
@@ -173,6 +176,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Calibrate(args)) => calibrate::execute(&args),
         Some(Command::Predict(args)) => predict::execute(&args),
         Some(Command::Explain(args)) => explain::execute(&args),
+        Some(Command::Scale(args)) => scale::execute(&args),
         Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         Some(Command::Draw(args)) => draw::execute(&args),

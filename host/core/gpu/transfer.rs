@@ -57,7 +57,8 @@ impl<T: Pod> Deref for PinnedArray<T> {
 
 impl<T: Pod> DerefMut for PinnedArray<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and the value is borrowed exclusively.
+        // SAFETY: the memory holds `len` aligned and initialised elements, and is borrowed
+        // exclusively with this value.
         unsafe { std::slice::from_raw_parts_mut(self.memory.cast().as_ptr(), self.len) }
     }
 }
@@ -66,8 +67,8 @@ impl<T> Drop for PinnedArray<T> {
     fn drop(&mut self) {
         let bytes = self.len.saturating_mul(size_of::<T>()).max(1);
         // SAFETY: the memory is from `alloc_pinned` of this engine with as many bytes, and is not
-        // used again: whoever started a copy on a stream has waited for it (the contract of
-        // `upload_on_stream` and `download_on_stream`).
+        // used again: copies on streams have run (the contract of `upload_on_stream` and
+        // `download_on_stream`).
         unsafe { self.engine.free_pinned(self.memory, bytes) };
     }
 }

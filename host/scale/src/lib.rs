@@ -6,6 +6,7 @@
 //! | [`dist`] | products whose matrices are divided among ranks |
 //! | [`stream`] | products of host matrices and files, in tiles through one device |
 //! | [`trial`] | a divided product that is checked and timed; which ranks are slow |
+//! | [`links`] | the links between ranks, measured |
 //! | [`partition`] | how rows, columns and ranks are divided |
 //!
 //! Local products are those of [`warpladder::gpu::Gpu`]. How long all this takes on GPUs with given
@@ -14,6 +15,7 @@
 pub mod comm;
 pub mod dist;
 mod error;
+pub mod links;
 pub mod partition;
 pub mod stream;
 pub mod trial;

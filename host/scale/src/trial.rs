@@ -1,8 +1,8 @@
 //! A divided product of known values: checked exactly, counted and timed, on one rank.
 //!
 //! Elements are whole numbers from −2 to 2 that their place gives, so every rank makes its blocks
-//! by itself, and sums are exact in every type as long as k is below 2²². A rank checks its block of
-//! C by a vector x of −1, 0 and 1: C · x against A · (B · x), which must be equal.
+//! by itself, and sums are exact in every type as long as k is below 2²². A rank checks its block
+//! of C by a vector x of −1, 0 and 1: C · x against A · (B · x), which must be equal.
 
 use crate::comm::{Communicator, Part, PartMut, Wire};
 use crate::dist::{Algorithm, Block, Blocks, Options, Plan, Shape, Work};
@@ -151,7 +151,7 @@ fn wrong_rows<O: Wire>(c: &[O], blocks: &Blocks, k: usize) -> u64 {
     rows.clone().into_par_iter().filter(is_wrong).count() as u64
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+pub(crate) fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(0.0)
 }
@@ -189,7 +189,7 @@ where
     comm.barrier(gpu)?;
     let wrong_rows = wrong_rows(&c.download()?, &blocks, shape.k);
     let mut medians = [0.0; 3];
-    for (work, median_of) in [Work::All, Work::Products, Work::Exchange]
+    for (work, median_of) in [Work::All, Work::Products, Work::Transfers]
         .into_iter()
         .zip(&mut medians)
     {
@@ -234,16 +234,16 @@ fn share<C: Communicator>(comm: &C, gpu: &Gpu, own: &Outcome) -> Result<Vec<Outc
         .collect())
 }
 
-/// Ranks whose time is that of none of the others: more than 3.5 deviations above the median, by the
-/// median absolute deviation (Iglewicz and Hoaglin 1993, "How to detect and handle outliers"), and
-/// more than 3 % above it.
+/// Ranks whose time is that of none of the others: more than 3.5 deviations above the median, by
+/// the median absolute deviation (Iglewicz and Hoaglin 1993, "How to detect and handle outliers"),
+/// and more than 3 % above it.
 pub fn slow_ranks(seconds: &[f64]) -> Vec<usize> {
     let middle = median(seconds.to_vec());
     let deviations = seconds.iter().map(|time| (time - middle).abs()).collect();
     // The factor makes it a standard deviation where times are distributed normally.
     let deviation = 1.4826 * median(deviations);
     let is_slow = |&(_, time): &(usize, &f64)| {
-        !(*time <= middle + 3.5 * deviation) && !(*time <= 1.03 * middle)
+        time.is_nan() || (*time > middle + 3.5 * deviation && *time > 1.03 * middle)
     };
     let slow = seconds.iter().enumerate().filter(is_slow);
     slow.map(|(rank, _)| rank).collect()

@@ -42,7 +42,7 @@ fn upload<T: Wire>(gpu: &Gpu, block: &Block, seed: usize) -> Result<DeviceArray<
     Ok(gpu.upload(&values)?)
 }
 
-/// This rank's part of a product, compared with the right answer; the bytes that were received.
+/// This rank's block of a product, compared with the right answer; the bytes that were received.
 fn part<T>(
     rank: &Emulated,
     gpu: &Gpu,
@@ -213,7 +213,7 @@ fn a_trial_is_checked_and_counted_on_all_ranks() {
             );
         }
         // A wrong bit that arrives is seen by the check.
-        let wrong = (0..4).any(|call| {
+        let wrong = (0..24).any(|call| {
             let kind = FaultKind::Corrupt;
             let faults = [Fault {
                 rank: 1,
@@ -359,11 +359,17 @@ fn wrong_sizes_are_refused_by_name() {
         let error = error.unwrap_err().to_string();
         assert!(error.contains("B of this rank has 15 elements"), "{error}");
     }
-    let narrow = gpu.upload(&[bf16::ONE; 16]).unwrap();
+    let of_16_bits = gpu.upload(&[bf16::ONE; 16]).unwrap();
     let mut rounded = gpu.upload(&[bf16::ONE; 16]).unwrap();
     let mut plan = Plan::<_, bf16, bf16>::new(&rank, &gpu, Algorithm::ReduceScatter).unwrap();
     let options = Options::default();
-    let error = plan.multiply(&rank, shape, [&narrow, &narrow], &mut rounded, options);
+    let error = plan.multiply(
+        &rank,
+        shape,
+        [&of_16_bits, &of_16_bits],
+        &mut rounded,
+        options,
+    );
     let error = error.unwrap_err().to_string();
     assert!(
         error.contains("C of bf16 would be rounded each time"),

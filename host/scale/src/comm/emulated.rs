@@ -68,7 +68,7 @@ struct Hub {
 #[derive(Default)]
 struct State {
     failure: Option<CommError>,
-    meetings: HashMap<(u64, u64), Meeting>,
+    collectives: HashMap<(u64, u64), Collective>,
     /// Communicators that were split off, by parent, operation and colour.
     groups: HashMap<(u64, u64, usize), u64>,
     /// Where each rank waits that does.
@@ -82,8 +82,8 @@ impl State {
         let mut seen = vec![key];
         let mut missing = BTreeSet::new();
         let mut next = 0;
-        while let Some(meeting) = seen.get(next).and_then(|key| self.meetings.get(key)) {
-            for rank in meeting.absent() {
+        while let Some(collective) = seen.get(next).and_then(|key| self.collectives.get(key)) {
+            for rank in collective.absent() {
                 match self.waiting.get(&rank) {
                     Some(elsewhere) if !seen.contains(elsewhere) => seen.push(*elsewhere),
                     Some(_) => {}
@@ -97,7 +97,7 @@ impl State {
 }
 
 /// One operation of one communicator.
-struct Meeting {
+struct Collective {
     call: Call,
     /// The rank that came first.
     first: usize,
@@ -107,7 +107,7 @@ struct Meeting {
     left: usize,
 }
 
-impl Meeting {
+impl Collective {
     /// The ranks that have not come.
     fn absent(&self) -> impl Iterator<Item = usize> {
         let absent = self.contributions.iter().zip(&self.members);
@@ -208,7 +208,7 @@ impl Emulated {
     }
 
     /// Hands a contribution over, waits for those of all ranks, and returns them.
-    fn meet(
+    fn contribute(
         &self,
         call: Call,
         mut sent: Vec<u8>,
@@ -225,23 +225,23 @@ impl Emulated {
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
-        let meeting = state.meetings.entry(key).or_insert_with(|| Meeting {
+        let collective = state.collectives.entry(key).or_insert_with(|| Collective {
             call: call.clone(),
             first: self.rank,
             members: self.members.clone(),
             contributions: vec![None; size],
             left: 0,
         });
-        if meeting.call != call {
+        if collective.call != call {
             let error = CommError::Disagree {
                 rank: self.number(),
                 called: call.to_string(),
-                other: self.members[meeting.first],
-                expected: meeting.call.to_string(),
+                other: self.members[collective.first],
+                expected: collective.call.to_string(),
             };
             return Err(self.hub.fail(&mut state, error));
         }
-        meeting.contributions[self.rank] = Some(Arc::new(sent));
+        collective.contributions[self.rank] = Some(Arc::new(sent));
         self.hub.changed.notify_all();
         state.waiting.insert(self.number(), key);
         let (mut state, met) = self.wait(state, key, operation);
@@ -259,18 +259,20 @@ impl Emulated {
         let deadline = Instant::now() + self.hub.limit;
         loop {
             let State {
-                failure, meetings, ..
+                failure,
+                collectives,
+                ..
             } = &mut *state;
-            let Some(meeting) = meetings.get_mut(&key) else {
-                // Each rank takes a meeting once, and the last one removes it.
+            let Some(collective) = collectives.get_mut(&key) else {
+                // Each rank takes a collective once, and the last one removes it.
                 let error = CommError::Rendezvous(format!("{operation} was taken twice"));
                 return (state, Err(error));
             };
-            let all: Option<Contributions> = meeting.contributions.iter().cloned().collect();
+            let all: Option<Contributions> = collective.contributions.iter().cloned().collect();
             if let Some(all) = all {
-                meeting.left += 1;
-                if meeting.left == self.members.len() {
-                    meetings.remove(&key);
+                collective.left += 1;
+                if collective.left == self.members.len() {
+                    collectives.remove(&key);
                 }
                 return (state, Ok(all));
             }
@@ -336,7 +338,7 @@ impl Communicator for Emulated {
         check_counts(NAME, place, counts, send.len(), receive.len())?;
         let corrupt = self.begin(NAME)?;
         let sent = send.read().map_err(|error| self.device_failed(&error))?;
-        let all = self.meet(
+        let all = self.contribute(
             call::<T>(NAME, counts, 0),
             cast_slice(&sent).to_vec(),
             corrupt,
@@ -363,7 +365,7 @@ impl Communicator for Emulated {
         check_counts(NAME, place, counts, receive.len(), send.len())?;
         let corrupt = self.begin(NAME)?;
         let sent = send.read().map_err(|error| self.device_failed(&error))?;
-        let all = self.meet(
+        let all = self.contribute(
             call::<T>(NAME, counts, 0),
             cast_slice(&sent).to_vec(),
             corrupt,
@@ -385,7 +387,7 @@ impl Communicator for Emulated {
         let sent = buffer.shared().read();
         let sent = sent.map_err(|error| self.device_failed(&error))?;
         let count = sent.len();
-        let all = self.meet(
+        let all = self.contribute(
             call::<T>(NAME, &[count], 0),
             cast_slice(&sent).to_vec(),
             corrupt,
@@ -413,7 +415,7 @@ impl Communicator for Emulated {
         let sent = sent.map_err(|error| self.device_failed(&error))?;
         let count = buffer.len();
         let sent = cast_slice(&sent).to_vec();
-        let all = self.meet(call::<T>(NAME, &[count], root), sent, corrupt)?;
+        let all = self.contribute(call::<T>(NAME, &[count], root), sent, corrupt)?;
         self.count(received::broadcast(count, is_root, size_of::<T>() as u64));
         if is_root {
             return Ok(());
@@ -435,10 +437,10 @@ impl Communicator for Emulated {
         check_rank(from, self.size())?;
         let corrupt = self.begin(NAME)?;
         let sent = send.read().map_err(|error| self.device_failed(&error))?;
-        // To whom it is sent stands in front.
+        // The rank that it is sent to stands in front.
         let mut bytes = (to as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(cast_slice(&sent));
-        let all = self.meet(call::<T>(NAME, &[], 0), bytes, corrupt)?;
+        let all = self.contribute(call::<T>(NAME, &[], 0), bytes, corrupt)?;
         let (head, sent) = all[from].split_at(size_of::<u64>());
         let given = match head == (self.rank as u64).to_le_bytes() {
             true => sent.len() / size_of::<T>(),
@@ -466,7 +468,7 @@ impl Communicator for Emulated {
         };
         let sequence = self.sequence.load(Ordering::Relaxed);
         let sent = cast_slice(&[colour as u64, key as u64]).to_vec();
-        let all = self.meet(call, sent, false)?;
+        let all = self.contribute(call, sent, false)?;
         let asked = all.iter().map(|bytes| values::<u64>(bytes));
         let mut same: Vec<(u64, usize)> = asked
             .enumerate()

@@ -6,8 +6,8 @@
 //!
 //! All ranks call the same operations in the same order. An operation is put on the stream of a
 //! [`Gpu`], after what is there; the emulated one has run when the call returns.
-//! [`Communicator::synchronize`] waits with a time limit, so that a rank that is gone is an error on
-//! all others and no hang.
+//! [`Communicator::synchronize`] waits with a time limit, so that a rank that is gone is an error
+//! on all others and no hang.
 
 pub mod emulated;
 pub mod launch;
@@ -200,12 +200,12 @@ pub trait Communicator: Send + Sync + Sized {
     /// Makes all ranks' operations fail that are not done.
     fn abort(&self, reason: &str);
 
-    /// Bytes that this rank has received from others: in a ring, as many as it has sent.
+    /// Bytes that this rank has received from others: with ring algorithms, as many as it has sent.
     fn received_bytes(&self) -> u64;
 }
 
-/// Bytes that a rank receives in each operation, in a ring: what the algorithms' formulas and both
-/// implementations count with. Source: nccl-tests, "Performance reported by NCCL tests".
+/// Bytes that a rank receives in each operation of a ring algorithm: what the algorithms' formulas
+/// and both implementations count with. Source: nccl-tests, "Performance reported by NCCL tests".
 pub mod received {
     /// All-gather: what the others send.
     pub fn all_gather(counts: &[usize], rank: usize, element_bytes: u64) -> u64 {

@@ -36,9 +36,12 @@ const IN_PROGRESS: c_int = 7;
 const SUM: c_int = 0;
 
 /// `ncclComm_t`.
-type RawComm = *mut c_void;
+type Comm = *mut c_void;
+/// What is sent, and where it is received: device addresses.
+type Sent = *const c_void;
+type To = *mut c_void;
 /// `cudaStream_t`, which is the driver's `CUstream`.
-type RawStream = *mut c_void;
+type Stream = *mut c_void;
 
 /// `ncclUniqueId`.
 #[derive(Clone, Copy)]
@@ -116,23 +119,23 @@ macro_rules! functions {
 
 functions! {
     get_version = "ncclGetVersion": fn(*mut c_int) -> c_int;
-    user_rank = "ncclCommUserRank": fn(RawComm, *mut c_int) -> c_int;
-    count = "ncclCommCount": fn(RawComm, *mut c_int) -> c_int;
+    user_rank = "ncclCommUserRank": fn(Comm, *mut c_int) -> c_int;
+    count = "ncclCommCount": fn(Comm, *mut c_int) -> c_int;
     get_unique_id = "ncclGetUniqueId": fn(*mut RawId) -> c_int;
-    init = "ncclCommInitRankConfig": fn(*mut RawComm, c_int, RawId, c_int, *mut RawConfig) -> c_int;
-    split = "ncclCommSplit": fn(RawComm, c_int, c_int, *mut RawComm, *mut RawConfig) -> c_int;
-    destroy = "ncclCommDestroy": fn(RawComm) -> c_int;
-    abort = "ncclCommAbort": fn(RawComm) -> c_int;
-    async_error = "ncclCommGetAsyncError": fn(RawComm, *mut c_int) -> c_int;
+    init = "ncclCommInitRankConfig": fn(*mut Comm, c_int, RawId, c_int, *mut RawConfig) -> c_int;
+    split = "ncclCommSplit": fn(Comm, c_int, c_int, *mut Comm, *mut RawConfig) -> c_int;
+    destroy = "ncclCommDestroy": fn(Comm) -> c_int;
+    abort = "ncclCommAbort": fn(Comm) -> c_int;
+    async_error = "ncclCommGetAsyncError": fn(Comm, *mut c_int) -> c_int;
     error_string = "ncclGetErrorString": fn(c_int) -> *const c_char;
-    last_error = "ncclGetLastError": fn(RawComm) -> *const c_char;
-    all_gather = "ncclAllGather": fn(*const c_void, *mut c_void, usize, c_int, RawComm, RawStream) -> c_int;
-    reduce_scatter = "ncclReduceScatter": fn(*const c_void, *mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    all_reduce = "ncclAllReduce": fn(*const c_void, *mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    reduce = "ncclReduce": fn(*const c_void, *mut c_void, usize, c_int, c_int, c_int, RawComm, RawStream) -> c_int;
-    broadcast = "ncclBroadcast": fn(*const c_void, *mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    send = "ncclSend": fn(*const c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
-    receive = "ncclRecv": fn(*mut c_void, usize, c_int, c_int, RawComm, RawStream) -> c_int;
+    last_error = "ncclGetLastError": fn(Comm) -> *const c_char;
+    all_gather = "ncclAllGather": fn(Sent, To, usize, c_int, Comm, Stream) -> c_int;
+    reduce_scatter = "ncclReduceScatter": fn(Sent, To, usize, c_int, c_int, Comm, Stream) -> c_int;
+    all_reduce = "ncclAllReduce": fn(Sent, To, usize, c_int, c_int, Comm, Stream) -> c_int;
+    reduce = "ncclReduce": fn(Sent, To, usize, c_int, c_int, c_int, Comm, Stream) -> c_int;
+    broadcast = "ncclBroadcast": fn(Sent, To, usize, c_int, c_int, Comm, Stream) -> c_int;
+    send = "ncclSend": fn(Sent, usize, c_int, c_int, Comm, Stream) -> c_int;
+    receive = "ncclRecv": fn(To, usize, c_int, c_int, Comm, Stream) -> c_int;
     group_start = "ncclGroupStart": fn() -> c_int;
     group_end = "ncclGroupEnd": fn() -> c_int;
 }
@@ -201,7 +204,7 @@ impl Library {
         Ok(id.internal)
     }
 
-    fn check(&self, call: &'static str, code: c_int, comm: RawComm) -> Result<(), CommError> {
+    fn check(&self, call: &'static str, code: c_int, comm: Comm) -> Result<(), CommError> {
         if code == SUCCESS || code == IN_PROGRESS {
             return Ok(());
         }
@@ -241,7 +244,7 @@ pub struct Options {
 /// A rank of NCCL: a GPU, in a thread or a process of its own.
 pub struct Nccl {
     library: &'static Library,
-    comm: RawComm,
+    comm: Comm,
     rank: usize,
     size: usize,
     options: Options,
@@ -378,7 +381,7 @@ impl Nccl {
 }
 
 /// The stream of a GPU, whose context this makes current.
-fn stream(gpu: &Gpu, rank: usize) -> Result<RawStream, CommError> {
+fn stream(gpu: &Gpu, rank: usize) -> Result<Stream, CommError> {
     let failed = |reason: String| CommError::Device { rank, reason };
     let stream = gpu
         .raw_stream()

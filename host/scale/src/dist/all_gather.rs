@@ -1,9 +1,9 @@
 //! All-gather + GEMM: B goes round in blocks of columns.
 //!
 //! The all-gather is P − 1 exchanges: in the s-th one, rank r receives the block of rank r + s and
-//! sends its own to rank r − s. Each moves a P-th of B through every rank's link in both directions,
-//! and each block is a product over all of k, so that C is stored once. The product with the own
-//! block needs none of them, and hides the first.
+//! sends its own to rank r − s. Each moves a P-th of B through every rank's link in both
+//! directions, and each block is a product over all of k, so that each element of C is written
+//! once. The product with the own block needs none of them, and hides the first.
 
 use super::{Job, Work};
 use crate::comm::{Communicator, Part, PartMut, Wire};
@@ -37,7 +37,7 @@ where
         a: job.a.matrix(job.blocks.a.layout())?,
         c: job.c,
         n: job.shape.n,
-        is_wanted: job.options.work != Work::Exchange,
+        is_wanted: job.options.work != Work::Transfers,
     };
     let exchanges = job.options.work != Work::Products;
     let mut slot = 0;

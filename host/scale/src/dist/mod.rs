@@ -49,7 +49,8 @@ impl Shape {
 pub enum Algorithm {
     /// B goes to all ranks, block by block, as in an all-gather: each rank computes its rows of C.
     AllGather,
-    /// Each rank computes a partial sum of all of C, over its part of k. They are added and divided.
+    /// Each rank computes a partial sum of all of C, over its range of k; these are added and
+    /// divided.
     ReduceScatter,
     /// On a grid of p × q ranks, row by row: panels of A go along the rows of the grid, panels of B
     /// along its columns.
@@ -173,7 +174,7 @@ impl Algorithm {
     }
 
     /// Bytes that a rank receives, by the formula: the elements of B that it has not, or P − 1
-    /// partial sums of its block of C, or the elements of its rows of A and its columns of B that
+    /// partial sums of its block, or the elements of its rows of A and its columns of B that
     /// it has not.
     ///
     /// # Errors
@@ -206,7 +207,7 @@ pub enum Work {
     #[default]
     All,
     /// What is exchanged alone; C is not written.
-    Exchange,
+    Transfers,
     /// The products alone; C is wrong.
     Products,
 }
@@ -256,7 +257,7 @@ impl<C, T: GemmInto<O>, O: Pod> Job<'_, C, T, O> {
     }
 
     fn multiplies(&self) -> bool {
-        self.options.work != Work::Exchange
+        self.options.work != Work::Transfers
     }
 
     fn chunks(&self) -> usize {
@@ -358,7 +359,7 @@ where
     {
         if self.algorithm != Algorithm::AllGather && size_of::<O>() < size_of::<T::Output>() {
             return Err(ScaleError::Shape(format!(
-                "{} adds products of parts of k, and C of {} would be rounded each time: give C of \
+                "{} adds products of ranges of k, and C of {} would be rounded each time: give C of \
                  the accumulators' type, or take all-gather",
                 self.algorithm,
                 O::TYPE

@@ -1,4 +1,4 @@
-//! GEMM + reduce-scatter: partial sums of C over each rank's part of k.
+//! GEMM + reduce-scatter: partial sums of C over each rank's range of k.
 //!
 //! A chunk is a piece of the rows of every rank. While the partial sums of one are added and
 //! divided, the products of the next one run.
@@ -33,11 +33,11 @@ where
         outputs,
         ..
     } = job;
-    let partial = Partial {
+    let row_products = RowProducts {
         gpu,
         a: job.a,
         b: job.b.matrix(job.blocks.b.layout())?,
-        is_wanted: job.options.work != Work::Exchange,
+        is_wanted: job.options.work != Work::Transfers,
     };
     let longest: usize = pieces.iter().map(|pieces| pieces[0].len() * n).sum();
     let buffers = outputs.take(gpu, 2, longest)?;
@@ -49,7 +49,7 @@ where
         let mut start = 0;
         for (rows, pieces) in rows.iter().zip(&pieces) {
             let (first, piece) = (rows.start + pieces[chunk].start, &pieces[chunk]);
-            partial.store(&mut buffers[slot], start, first, piece.len())?;
+            row_products.store(&mut buffers[slot], start, first, piece.len())?;
             start += piece.len() * n;
         }
         turns.hand_over(slot, gpu, exchange)?;
@@ -66,14 +66,14 @@ where
 }
 
 /// What computes partial sums of C.
-struct Partial<'a, T> {
+struct RowProducts<'a, T> {
     gpu: &'a Gpu,
     a: &'a DeviceArray<T>,
     b: MatrixRef<'a, T>,
     is_wanted: bool,
 }
 
-impl<T> Partial<'_, T> {
+impl<T> RowProducts<'_, T> {
     /// Those of `rows` rows of C from `first` on, into a buffer from `start` on.
     fn store<O: Wire>(
         &self,

@@ -1,6 +1,6 @@
 //! SUMMA: panels of A and B along the rows and columns of a grid of ranks.
 //!
-//! A panel is a part of k that one column of the grid has of A, and one row of B. Its owners send
+//! A panel is a range of k that one column of the grid has of A, and one row of B. Its owners send
 //! it along their row or column; each rank adds the product to its block of C. While a panel is
 //! sent, the product of the one before runs.
 
@@ -13,7 +13,7 @@ use std::ops::Range;
 use warpladder::gemm::GemmInto;
 use warpladder::gpu::{DeviceArray, Gpu, Layout};
 
-/// A part of k, with the column of the grid that has it of A and the row that has it of B.
+/// A range of k, with the column of the grid that has it of A and the row that has it of B.
 struct Panel {
     k: Range<usize>,
     column: usize,

@@ -15,8 +15,8 @@ const ROWS: usize = 256;
 /// Checks C = A · B with `vectors` random vectors: 2 n k + 2 m k + 2 m n operations each, in f64.
 ///
 /// A row of C that is wrong by much more than rounding goes unnoticed only where its error is
-/// nearly orthogonal to all vectors. The tolerance is that for the largest |a| and |b|. A value that
-/// is not finite fails the check.
+/// nearly orthogonal to all vectors. The tolerance is that for the largest |a| and |b|. A value
+/// that is not finite fails the check.
 ///
 /// # Errors
 /// [`ScaleError::Shape`] where sizes do not match.

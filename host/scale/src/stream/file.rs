@@ -1,8 +1,8 @@
 //! Matrices in files, mapped to memory: NumPy's `.npy`, and raw elements.
 //!
-//! The format of `.npy` is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3. NumPy
-//! has no bf16: files of two-byte `V2` elements, as the package ml_dtypes writes them, are taken for
-//! it.
+//! The format of `.npy` is that of NumPy's documentation, "numpy.lib.format", versions 1 to 3.
+//! NumPy has no bf16: files of two-byte `V2` elements, as the package ml_dtypes writes them, are
+//! taken for it.
 
 use super::matrix::{HostMatrix, HostMatrixMut, Order};
 use crate::error::ScaleError;
@@ -179,7 +179,8 @@ impl MappedMatrixMut {
         let mut file = options.open(path).map_err(failed)?;
         file.write_all(head_bytes).map_err(failed)?;
         file.set_len(end as u64).map_err(failed)?;
-        // SAFETY: as in `map`.
+        // SAFETY: elements are plain numbers, of which any bytes are values; no other program may
+        // change the file meanwhile, which the documentation of `scale gemm` asks for.
         let map = unsafe { MmapMut::map_mut(&file) }.map_err(failed)?;
         Ok(MappedMatrixMut {
             path: path.to_owned(),

@@ -11,7 +11,7 @@ use warpladder::element::Element;
 use warpladder::gemm::{GemmInput, GemmInto};
 use warpladder::gpu::{DeviceArray, Event, Gpu, Layout, PinnedArray};
 
-/// Page-locked buffers for pieces on their way up: one is filled while another is copied.
+/// Page-locked buffers for uploads of pieces: one is filled while another is copied.
 const STAGES: usize = 3;
 
 /// How a product is done.
@@ -132,30 +132,30 @@ fn shape([a, b, c]: [[usize; 2]; 3]) -> Result<Shape, ScaleError> {
 }
 
 /// An operand's pieces on the device.
-struct Pieces<T> {
+struct Panels<T> {
     slots: Slots,
-    arrays: Vec<Piece<T>>,
+    arrays: Vec<Panel<T>>,
 }
 
 /// A piece's memory, and when it was copied and used.
-struct Piece<T> {
+struct Panel<T> {
     array: DeviceArray<T>,
     loaded: Event,
     used: Event,
     is_used: bool,
 }
 
-impl<T: Element> Pieces<T> {
+impl<T: Element> Panels<T> {
     fn new(gpu: &Gpu, count: usize, elements: usize) -> Result<Self, ScaleError> {
         let piece = |_| {
-            Ok::<_, ScaleError>(Piece {
+            Ok::<_, ScaleError>(Panel {
                 array: gpu.zeros::<T>(elements, 1)?.into_array(),
                 loaded: gpu.event()?,
                 used: gpu.event()?,
                 is_used: false,
             })
         };
-        Ok(Pieces {
+        Ok(Panels {
             slots: Slots::new(count),
             arrays: (0..count).map(piece).collect::<Result<_, _>>()?,
         })
@@ -169,14 +169,14 @@ struct Stage<T> {
     in_flight: bool,
 }
 
-/// A tile of C: on the device, and on its way down.
+/// A tile of C: on the device, and in a buffer of the host.
 struct Tile<F> {
     array: DeviceArray<F>,
     memory: PinnedArray<F>,
     finished: Event,
     drained: Event,
     is_used: bool,
-    /// The rows and columns that are on their way.
+    /// The rows and columns that are in flight.
     place: Option<[Range<usize>; 2]>,
 }
 
@@ -189,8 +189,8 @@ struct Pipeline<'m, T: GemmInput, O> {
     c: HostMatrixMut<'m, O>,
     shape: Shape,
     tiling: Tiling,
-    of_a: Pieces<T>,
-    of_b: Pieces<T>,
+    of_a: Panels<T>,
+    of_b: Panels<T>,
     stages: Vec<Stage<T>>,
     next_stage: usize,
     tiles: [Tile<T::Output>; 2],
@@ -241,8 +241,8 @@ where
             c,
             shape,
             tiling,
-            of_a: Pieces::new(gpu, slots_a, rows * depth)?,
-            of_b: Pieces::new(gpu, slots_b, columns * depth)?,
+            of_a: Panels::new(gpu, slots_a, rows * depth)?,
+            of_b: Panels::new(gpu, slots_b, columns * depth)?,
             stages: (0..STAGES).map(stage).collect::<Result<_, _>>()?,
             next_stage: 0,
             tiles: [tile()?, tile()?],
@@ -345,7 +345,7 @@ where
         Ok(())
     }
 
-    /// Writes a tile that is on its way down to C.
+    /// Writes a tile that is in flight to C.
     fn store(&mut self, tile: usize) -> Result<(), ScaleError> {
         let tile = &mut self.tiles[tile];
         if let Some([rows, columns]) = tile.place.take() {
@@ -376,7 +376,7 @@ impl<T: Element> Loader<'_, T> {
         &mut self,
         from: &HostMatrix<'_, T>,
         [rows, columns]: [&Range<usize>; 2],
-        to: &mut Piece<T>,
+        to: &mut Panel<T>,
     ) -> Result<(), ScaleError> {
         let stage = &mut self.stages[*self.next];
         *self.next = (*self.next + 1) % STAGES;

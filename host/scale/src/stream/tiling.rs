@@ -2,14 +2,14 @@
 //! device.
 //!
 //! A tile of C stays on the device while pieces of A and B along k go through. Pieces that the next
-//! tile needs as well stay, as many as there are slots for; tiles and pieces are visited to and fro,
-//! so that the last ones are needed first. Where one operand's pieces of a whole row (or column) of
-//! tiles have room, that operand is moved once.
+//! tile needs as well stay, as many as there are slots for; tiles and pieces are visited to and
+//! fro, so that the last ones are needed first. Where one operand's pieces of a whole row (or
+//! column) of tiles have room, that operand is moved once.
 //!
-//! With room for M elements, no order moves fewer than 2 m n k / √M elements, to leading order: Hong
-//! and Kung, "I/O complexity: the red-blue pebble game", 1981; the constant is of Smith et al., "A
-//! tight I/O lower bound for matrix multiplication", 2019. Nor does any move fewer than A, B and C
-//! have.
+//! With room for M elements, no order moves fewer than 2 m n k / √M elements, to leading order:
+//! Hong and Kung, "I/O complexity: the red-blue pebble game", 1981; the constant is of Smith et
+//! al., "A tight I/O lower bound for matrix multiplication", 2019. Nor does any move fewer than A,
+//! B and C have.
 
 use crate::dist::Shape;
 use crate::error::ScaleError;
@@ -55,7 +55,7 @@ pub struct Tiling {
 pub(super) struct Step {
     /// Number of the tile's rows, of its columns, and of the piece.
     pub index: [usize; 3],
-    /// The rows, the columns, and the part of k.
+    /// The rows, the columns, and the range of k.
     pub ranges: [Range<usize>; 3],
     /// Whether it is the tile's first.
     pub first: bool,

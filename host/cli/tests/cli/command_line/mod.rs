@@ -11,6 +11,7 @@ mod pipes;
 #[cfg(unix)]
 mod printed;
 mod refusals;
+mod scale;
 mod schema;
 mod terminal;
 

@@ -39,6 +39,10 @@ const COMMANDS: &[&str] = &[
     "reproduce --engine emulator --source 003 --shape 32 --json -",
     "reproduce --engine emulator --source 000 --shape 128 --reps 1 --json -",
     "tune --engine emulator --shape 48 --reps 1 --dry-run --json -",
+    "scale run --emulate 2 --shape 9x7x5 --repetitions 1 --json -",
+    "scale gemm --random 9x7x5 --device-memory 256 --emulate --json -",
+    "scale predict --gpus 1,16 --json -",
+    "scale links --emulate 2 --max-bytes 4KiB --repetitions 1 --json -",
 ];
 
 #[test]
