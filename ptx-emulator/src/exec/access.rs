@@ -264,7 +264,7 @@ impl<O: Observer> Run<'_, '_, O> {
         if O::ACCESSES {
             let lanes = (mask, store.strong);
             let access = MemoryAccess {
-                values: Some(stored_values(&self.r, store)),
+                values: Some(stored_values(&self.r, store, self.shared)),
                 ..self.irregular_access(space, AccessKind::Store, bytes, lanes, &addresses)
             };
             self.observer.notify(Event::Access {
@@ -306,10 +306,12 @@ impl<O: Observer> Run<'_, '_, O> {
 pub(super) fn stored_values<'a>(
     registers: &'a Registers<'_>,
     store: &'a Store,
+    shared: &'a [u32],
 ) -> StoredValues<'a> {
     StoredValues {
         regs32: registers.regs32,
         regs64: registers.regs64,
         store,
+        shared,
     }
 }

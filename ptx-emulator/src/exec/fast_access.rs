@@ -99,6 +99,34 @@ impl<O: Observer> Run<'_, '_, O> {
         else {
             return false;
         };
+        let is_slow = matches!(
+            location.space,
+            Space::Const | Space::Param | Space::Generic | Space::Cluster
+        );
+        if is_slow {
+            return false;
+        }
+        // Before the store: observers compare what it writes with what is there.
+        if O::ACCESSES {
+            let offsets = &self.lane_offsets[pattern.offsets as usize];
+            let (bytes, distances) = (pattern.bytes, &offsets.deltas);
+            let access = || RepeatedAccess {
+                instruction: InstructionId(self.info),
+                space: location.space,
+                kind: AccessKind::Store,
+                bytes,
+                first_address: location.first,
+                distances,
+                values: Some(stored_values(&self.r, store, self.shared)),
+            };
+            observe_regular(
+                self.observer,
+                &self.context,
+                pattern,
+                location.space,
+                access,
+            );
+        }
         let at = location.offset / 4;
         match location.space {
             Space::Shared => {
@@ -115,27 +143,8 @@ impl<O: Observer> Run<'_, '_, O> {
                     store_all(&mut Global { words, level }, store, pattern, &self.r);
                 }
             }
-            Space::Const | Space::Param | Space::Generic | Space::Cluster => return false,
-        }
-        if O::ACCESSES {
-            let offsets = &self.lane_offsets[pattern.offsets as usize];
-            let (bytes, distances) = (pattern.bytes, &offsets.deltas);
-            let access = || RepeatedAccess {
-                instruction: InstructionId(self.info),
-                space: location.space,
-                kind: AccessKind::Store,
-                bytes,
-                first_address: location.first,
-                distances,
-                values: Some(stored_values(&self.r, store)),
-            };
-            observe_regular(
-                self.observer,
-                &self.context,
-                pattern,
-                location.space,
-                access,
-            );
+            // Left to the slow path above.
+            Space::Const | Space::Param | Space::Generic | Space::Cluster => {}
         }
         true
     }

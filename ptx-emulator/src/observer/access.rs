@@ -217,9 +217,24 @@ pub struct StoredValues<'a> {
     pub(crate) regs32: &'a [[u32; 32]],
     pub(crate) regs64: &'a [[u64; 32]],
     pub(crate) store: &'a Store,
+    /// The block's shared memory, before the store.
+    pub(crate) shared: &'a [u32],
 }
 
 impl StoredValues<'_> {
+    /// The byte that a lane stores at a distance from its first address.
+    pub(crate) fn byte_of_lane(&self, lane: usize, at: u64) -> Option<u8> {
+        let size = u64::from(self.store.bytes.max(1));
+        let element = self.of_lane(lane).nth((at / size) as usize)?;
+        Some((element >> (8 * (at % size))) as u8)
+    }
+
+    /// A byte of the block's shared memory, before the store.
+    pub(crate) fn shared_byte(&self, address: u64) -> Option<u8> {
+        let word = self.shared.get(usize::try_from(address / 4).ok()?)?;
+        Some((word >> (8 * (address % 4))) as u8)
+    }
+
     /// The elements of the vector that a lane stores, from the lowest address on.
     pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + '_ {
         let stored_bits = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));

@@ -420,32 +420,71 @@ type Key = (
     Option<InstructionId>,
 );
 
+/// How often a problem was found, and the first example.
+#[derive(Clone, Debug)]
+struct Tallied {
+    count: u64,
+    /// Whether each time the outcome was the same in either order.
+    is_harmless: bool,
+    example: Example,
+}
+
 /// Problems by kind and instructions: a count and an example of each.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally(HashMap<Key, (u64, Example)>);
+pub(super) struct Tally(HashMap<Key, Tallied>);
 
 impl Tally {
     #[cold]
     pub(super) fn add(&mut self, problem: Problem, count: u64, example: Example) {
-        let second = example.second.map(|actor| actor.instruction);
-        let caller = example.first.calls.each().next();
-        let key = (problem, example.first.instruction, second, caller);
+        let is_harmless = false;
+        self.note(
+            problem,
+            Tallied {
+                count,
+                is_harmless,
+                example,
+            },
+        );
+    }
+
+    /// As [`Self::add`], of two writes of the same value.
+    #[cold]
+    pub(super) fn add_harmless(&mut self, problem: Problem, count: u64, example: Example) {
+        let is_harmless = true;
+        self.note(
+            problem,
+            Tallied {
+                count,
+                is_harmless,
+                example,
+            },
+        );
+    }
+
+    fn note(&mut self, problem: Problem, new: Tallied) {
+        let second = new.example.second.map(|actor| actor.instruction);
+        let caller = new.example.first.calls.each().next();
+        let key = (problem, new.example.first.instruction, second, caller);
         match self.0.get_mut(&key) {
             None => {
-                self.0.insert(key, (count, example));
+                self.0.insert(key, new);
             }
-            Some((sum, known)) => {
-                *sum += count;
-                if example.block < known.block {
-                    *known = example;
+            Some(known) => {
+                let count = known.count + new.count;
+                // An example that is an error comes before those that are not, and then the one
+                // of the lowest block.
+                let rank = |tallied: &Tallied| (tallied.is_harmless, tallied.example.block);
+                if rank(&new) < rank(known) {
+                    *known = new;
                 }
+                known.count = count;
             }
         }
     }
 
     pub(super) fn merge(&mut self, other: Tally) {
-        for ((problem, ..), (count, example)) in other.0 {
-            self.add(problem, count, example);
+        for ((problem, ..), tallied) in other.0 {
+            self.note(problem, tallied);
         }
     }
 
@@ -454,6 +493,14 @@ impl Tally {
         self.0.retain(|(_, first, second, _), _| {
             !second.is_some_and(|second| is_sound(*first, second))
         });
+    }
+
+    /// Drops a problem of instructions that have another, which says more, as well.
+    pub(super) fn drop_beside(&mut self, dropped: Problem, other: Problem) {
+        let others = self.0.keys().filter(|key| key.0 == other).map(|key| key.1);
+        let others: Vec<InstructionId> = others.collect();
+        self.0
+            .retain(|key, _| key.0 != dropped || !others.contains(&key.1));
     }
 
     pub(super) fn clear(&mut self) {
@@ -474,14 +521,20 @@ impl Tally {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, _)| **key);
         let mut findings: Vec<(u64, Finding)> = Vec::new();
-        for (key, (count, example)) in all {
+        for (key, tallied) in all {
+            let Tallied {
+                count,
+                is_harmless,
+                example,
+            } = tallied;
             let site = |actor: Actor| {
                 let thread = Some(actor.thread);
                 let action = geometry.action(actor.instruction);
                 let at = (actor.instruction, actor.calls);
                 geometry.site(action, at, actor.block, thread)
             };
-            let excuse = excuse(key.0, key.1, key.2);
+            let same = is_harmless.then_some("both store the same value");
+            let excuse = excuse(key.0, key.1, key.2).or(same);
             let details = [example.detail.as_str(), excuse.unwrap_or_default()];
             let details: Vec<&str> = details
                 .into_iter()

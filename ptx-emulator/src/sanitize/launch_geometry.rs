@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::finding::{Region, Site};
 use crate::address_space::of_cluster;
+use crate::allocation::Allocation;
 use crate::counters::lines::{self, Owner};
 use crate::ir::{InstructionClass, InstructionId, Space};
 use crate::kernel::Kernel;
@@ -36,6 +37,8 @@ pub(super) struct LaunchGeometry {
     pub shared_bytes: u32,
     /// Global memory by address: (address, bytes). The device heap, if there is one, is the last.
     pub allocations: Vec<(u64, u64)>,
+    /// What they hold, in the same order, while a launch runs under a checker that looks at it.
+    pub contents: Arc<Vec<Arc<Allocation>>>,
     /// Of the device heap: whether addresses have been used twice. Nothing orders the accesses to
     /// one block with those to a later one at the same address but `free` and `malloc`, so they
     /// are not followed from then on.
@@ -53,6 +56,7 @@ impl LaunchGeometry {
             cluster: launch.cluster,
             shared_bytes: launch.shared_bytes,
             allocations: launch.memory.regions(),
+            contents: Arc::default(),
             heap_reuses: launch.memory.heap().arena_reuses(),
             owners: Arc::default(),
         }

@@ -8,6 +8,7 @@ use super::finding::{Actor, Example, Problem, Tally};
 use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
+use crate::allocation::Allocation;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::observer::{Calls, MemoryAccess};
 
@@ -17,6 +18,8 @@ pub(super) struct ShadowView<'a> {
     pub base: u64,
     pub cells: &'a mut ShadowMemory,
     pub cross_block: Option<&'a mut CrossBlockRaces>,
+    /// What global memory holds.
+    pub content: Option<&'a Allocation>,
     pub block: &'a BlockState,
     /// Counts the writes to what several warps have read since the last barrier of the block.
     pub overwrites: &'a mut u64,
@@ -307,7 +310,8 @@ impl ShadowView<'_> {
         if self.cells.written[cell] >= since {
             let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
             if !self.is_ordered(writer, stamp, origin) && !write_the_same(access, writer, origin) {
-                self.report(cell, writer, origin, true, "");
+                let is_same = self.holds_already(cell, origin, access);
+                self.report_writes(cell, writer, origin, is_same);
             }
         }
         if self.cells.read_elsewhere[cell] >= since {
@@ -465,6 +469,40 @@ impl ShadowView<'_> {
         true
     }
 
+    /// Whether memory holds already what a thread is about to write to a cell: then the write
+    /// before was of the same value.
+    #[cold]
+    fn holds_already(&self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) -> bool {
+        let Some(values) = access.values else {
+            return false;
+        };
+        let lane = origin.thread().1 as usize % LANES;
+        let first = self.base.wrapping_add((cell as u64) << self.cells.shift);
+        let is_same = |address: u64| {
+            let held = match (access.space, self.content) {
+                (Space::Shared, _) => values.shared_byte(address),
+                (Space::Global, Some(content)) => {
+                    let at = address.wrapping_sub(content.base);
+                    (at < content.bytes).then(|| content.read(at as usize, 1) as u8)
+                }
+                _ => None,
+            };
+            let at = address.wrapping_sub(access.addresses[lane]);
+            held.is_some() && held == values.byte_of_lane(lane, at)
+        };
+        (first..first.saturating_add(1 << self.cells.shift)).all(is_same)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report_writes(&mut self, cell: usize, write: Origin, other: Origin, is_same: bool) {
+        let (problem, example) = self.example(cell, write, other, true, "");
+        match is_same {
+            true => self.tally.add_harmless(problem, 1, example),
+            false => self.tally.add(problem, 1, example),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn report(
@@ -475,6 +513,18 @@ impl ShadowView<'_> {
         both_write: bool,
         detail: &str,
     ) {
+        let (problem, example) = self.example(cell, write, other, both_write, detail);
+        self.tally.add(problem, 1, example);
+    }
+
+    fn example(
+        &self,
+        cell: usize,
+        write: Origin,
+        other: Origin,
+        both_write: bool,
+        detail: &str,
+    ) -> (Problem, Example) {
         let (first, second) = match both_write && other.instruction() < write.instruction() {
             true => (other, write),
             false => (write, other),
@@ -498,7 +548,7 @@ impl ShadowView<'_> {
             first: actor(first),
             second: Some(actor(second)),
         };
-        self.tally.add(Problem::RaceInBlock, 1, example);
+        (Problem::RaceInBlock, example)
     }
 }
 

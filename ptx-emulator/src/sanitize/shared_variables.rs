@@ -303,7 +303,7 @@ impl<'k> Function<'k> {
             "mad" => source(2),
             "selp" => source(0).meet(source(1)),
             "ld" => {
-                let is_wide = parts.clone().last().is_some_and(|ty| ty.ends_with("64"));
+                let is_wide = parsed.opcode.ends_with("64");
                 let is_argument = self.is_kernel && parts.any(|part| part == "param");
                 match is_wide && !is_argument {
                     true => Value::Several,

@@ -185,6 +185,9 @@ impl Synccheck {
             // How far other blocks have come depends on chance.
             self.tally.clear();
         }
+        // Lanes that go on without the others of their warp are the graver case of the two.
+        let (exited, divergent) = (Problem::ExitedBeforeBarrier, Problem::DivergentBarrier);
+        self.tally.drop_beside(exited, divergent);
         self.findings = self.tally.graded_findings(&self.geometry, |problem, _, _| {
             let is_legal = problem == Problem::ExitedBeforeBarrier;
             is_legal.then_some("only GPUs since compute capability 7.0 do not wait for them")

@@ -299,6 +299,20 @@ fn writes_of_one_value_are_warnings() {
         "st.global.u32 [%base+4], %thread;"
     );
     assert!(graded(1, &other).contains(&(block, Severity::Error)));
+    // Values that differ from address to address, as where warps compute the same twice.
+    let twice = |value: &str| {
+        format!(
+            "{declared} and.b32 %r1, %thread, 31; mad.lo.u32 %r2, %r1, 4, %r3;
+             mad.wide.u32 %x1, %r1, 4, %base; mov.u32 %r4, {value};",
+            declared = ".shared .align 4 .b8 tile[128]; mov.u32 %r3, tile;"
+        )
+    };
+    for store in ["st.shared.u32 [%r2], %r4;", "st.global.u32 [%x1], %r4;"] {
+        let same = format!("{} {store}", twice("%r1"));
+        assert_eq!(graded(1, &same), [(block, Severity::Warning)], "{store}");
+        let different = format!("{} {store}", twice("%thread"));
+        assert_eq!(graded(1, &different), [(block, Severity::Error)], "{store}");
+    }
 }
 
 /// The loop of the programming guide by which `atom.cas` makes any function an atomic.

@@ -29,7 +29,7 @@ pub enum Argument {
     Value(Vec<u8>),
     /// A struct by value, with its fields.
     Struct(Vec<Argument>),
-    /// The address of a buffer, plus so many bytes.
+    /// The address of a buffer, plus a number of bytes.
     Buffer {
         /// Its name.
         name: String,
@@ -183,23 +183,23 @@ impl FromStr for Argument {
 
 /// The fields between commas that are in no brackets or braces of their own.
 fn split_fields(text: &str) -> Option<Vec<&str>> {
-    let (mut fields, mut depth, mut from) = (Vec::new(), 0i32, 0);
+    let (mut fields, mut nesting, mut from) = (Vec::new(), 0i32, 0);
     for (at, character) in text.char_indices() {
         match character {
-            '{' | '[' => depth += 1,
-            '}' | ']' => depth -= 1,
-            ',' if depth == 0 => {
+            '{' | '[' => nesting += 1,
+            '}' | ']' => nesting -= 1,
+            ',' if nesting == 0 => {
                 fields.push(&text[from..at]);
                 from = at + 1;
             }
             _ => {}
         }
-        if depth < 0 {
+        if nesting < 0 {
             return None;
         }
     }
     fields.push(&text[from..]);
-    (depth == 0 && fields.iter().all(|field| !field.trim().is_empty())).then_some(fields)
+    (nesting == 0 && fields.iter().all(|field| !field.trim().is_empty())).then_some(fields)
 }
 
 fn hexadecimal(digits: &str) -> Result<Vec<u8>, ArgumentError> {

@@ -8,6 +8,7 @@ mod stored;
 mod updates;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::clocks::{Clocks, first_barrier};
 use super::cross_block_races::CrossBlockRaces;
@@ -204,9 +205,9 @@ impl Racecheck {
             tally,
             ..
         } = self;
-        let (base, cells, cross_block) = match space {
-            Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None),
-            Space::Cluster => (0, shared, None),
+        let (base, cells, cross_block, content) = match space {
+            Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None, None),
+            Space::Cluster => (0, shared, None, None),
             _ => {
                 let (base, bytes) = geometry.allocations[allocation];
                 let area = global[allocation].get_or_insert_with(|| {
@@ -219,7 +220,10 @@ impl Racecheck {
                         strong: 0,
                     })
                 });
-                (base, &mut area.cells, Some(&mut area.cross_block))
+                let content = geometry.contents.get(allocation);
+                let content = content.filter(|content| content.base == base);
+                let content = content.map(|content| &**content);
+                (base, &mut area.cells, Some(&mut area.cross_block), content)
             }
         };
         ShadowView {
@@ -230,6 +234,7 @@ impl Racecheck {
             base,
             cells,
             cross_block,
+            content,
             block,
             overwrites,
             tally,
@@ -245,7 +250,8 @@ pub(super) fn block_number(index: u64) -> u32 {
 
 impl Racecheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let geometry = LaunchGeometry::new(launch);
+        let mut geometry = LaunchGeometry::new(launch);
+        geometry.contents = Arc::new(launch.memory.snapshot());
         let semantics = Semantics::of_kernel(launch.kernel);
         *self = Self::with_geometry(geometry, semantics, SyncTable::default());
     }
@@ -275,6 +281,7 @@ impl Racecheck {
             is_end || guesses.contains(&second) && is_strong(first)
         });
         self.findings = self.tally.graded_findings(&self.geometry, excuse);
+        self.geometry.contents = Arc::default();
         // The shadow is large and not needed any more.
         self.global.clear();
         self.shared = ShadowMemory::default();

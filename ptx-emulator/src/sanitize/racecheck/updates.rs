@@ -35,12 +35,12 @@ struct Past {
 
 /// The strong writes to a word since the last barrier of the block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Word {
+struct StrongWrites {
     count: usize,
     writes: [Past; REMEMBERED],
 }
 
-impl Word {
+impl StrongWrites {
     fn writes(&self) -> &[Past] {
         &self.writes[..self.count.min(REMEMBERED)]
     }
@@ -74,7 +74,7 @@ pub(super) struct Updates {
     has: [bool; 2],
     /// Whether there are entries of shared, and of global memory.
     live: [bool; 2],
-    words: FxHashMap<(bool, u64), Word>,
+    words: FxHashMap<(bool, u64), StrongWrites>,
     /// Plain loads of a word by threads that then try to replace it by `atom.cas`, as in the CUDA
     /// C++ Programming Guide ("Atomic Functions"): where such a read comes out old, the comparison
     /// fails. They do not race with strong writes.

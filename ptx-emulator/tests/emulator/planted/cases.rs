@@ -1,7 +1,7 @@
 //! The bugs: which kernel has which, how it is launched, and what is to find it.
 
 use super::Arg::{self, Bytes, Float, Floats, Fresh, Int, Ints, Zeros};
-use super::{Case, Launch};
+use super::{Launch, PlantedBug};
 use ptx_emulator::sanitize::Tool::{self, Initcheck, Memcheck, Racecheck, Synccheck};
 
 const fn launch(grid: [u32; 3], block: [u32; 3], args: &'static [Arg]) -> Launch {
@@ -25,8 +25,8 @@ const fn case(
     tool: Tool,
     launch: Launch,
     what: &'static str,
-) -> Case {
-    Case {
+) -> PlantedBug {
+    PlantedBug {
         bug,
         file,
         kernel,
@@ -130,13 +130,13 @@ pub const RIGHT: &[(&str, &str, Launch)] = &[
 
 /// The planted bugs.
 #[rustfmt::skip]
-pub const CASES: &[Case] = &[
+pub const CASES: &[PlantedBug] = &[
     case(1, "counting", "histogram_1", Racecheck, HISTOGRAM, "no barrier between the atomics and the reads of a histogram"),
     case(2, "counting", "histogram_2", Racecheck, HISTOGRAM, "no barrier between the zeros and the atomics of a histogram"),
     case(3, "counting", "histogram_3", Racecheck, HISTOGRAM, "plain increments of bins"),
     case(4, "counting", "histogram_4", Initcheck, HISTOGRAM, "bins that nothing sets to zero"),
     case(5, "counting", "histogram_5", Memcheck, HISTOGRAM, "a bin past the array, in the next shared variable"),
-    case(6, "counting", "compact_6", Racecheck, COMPACT, "a plain counter instead of an atomic one"),
+    case(6, "counting", "compact_6", Racecheck, COMPACT, "a plain counter, not an atomic one"),
     case(7, "counting", "compact_7", Racecheck, COMPACT, "a plain read of a counter to which other blocks add"),
     case(44, "counting", "locked_44", Racecheck, LOCKED, "no lock around a sum"),
     case(45, "counting", "locked_45", Racecheck, LOCKED, "a lock without fences"),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// An argument: a value, or the address of so many elements.
+/// An argument: a value, or the address of that number of elements.
 #[derive(Clone, Copy)]
 pub enum Arg {
     Int(u32),
@@ -39,7 +39,7 @@ pub struct Launch {
 }
 
 /// A planted bug.
-pub struct Case {
+pub struct PlantedBug {
     /// Its number: lines of the source that end in `@bug` are where it shows.
     pub bug: u32,
     pub file: &'static str,
@@ -192,7 +192,7 @@ enum Found {
 }
 
 impl Found {
-    fn of(case: &Case, found: &[Finding]) -> Found {
+    fn of(case: &PlantedBug, found: &[Finding]) -> Found {
         let lines = marked(case.file, case.bug);
         let name = format!("{}.cu", case.file);
         let line = |site: &Site| {
@@ -223,7 +223,7 @@ impl Found {
 
 /// The outcome of all bugs, in the order of [`CASES`].
 fn outcomes(compiled: &Compiled) -> Vec<Found> {
-    let outcome = |case: &Case| {
+    let outcome = |case: &PlantedBug| {
         let module = &compiled.modules[case.file];
         let Some(found) = findings(module, case.kernel, &case.launch) else {
             return Found::Refused;
@@ -268,7 +268,7 @@ A kernel is refused where the emulator does not run one of its instructions.
 "
     .to_owned();
     for (index, case) in CASES.iter().enumerate() {
-        let Case {
+        let PlantedBug {
             bug,
             file,
             kernel,
