@@ -75,7 +75,10 @@ impl Textures {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a handle of neither.
     pub(crate) fn get(&self, handle: u64) -> Result<(Resource, Option<TextureDescriptor>)> {
-        lock(&self.0).get(&handle).copied().ok_or(Code::INVALID_VALUE)
+        lock(&self.0)
+            .get(&handle)
+            .copied()
+            .ok_or(Code::INVALID_VALUE)
     }
 }
 
@@ -134,13 +137,23 @@ impl Descriptor {
     /// `CUDA_ERROR_INVALID_VALUE`, or `CUDA_ERROR_NOT_SUPPORTED` for other formats.
     fn image(&self, address: u64) -> Result<Image> {
         let [width, height, depth] = self.extents;
-        let extents = [extent(width)?, extent(height.max(1))?, extent(depth.max(1))?];
+        let extents = [
+            extent(width)?,
+            extent(height.max(1))?,
+            extent(depth.max(1))?,
+        ];
         let texels = (format(self.format)?, channels(self.channels)?);
         Ok(Image::packed(address, self.kind()?, texels, extents))
     }
 
     fn level(&self, level: u32) -> Self {
-        let halve = |texels: usize| if texels == 0 { 0 } else { (texels >> level).max(1) };
+        let halve = |texels: usize| {
+            if texels == 0 {
+                0
+            } else {
+                (texels >> level).max(1)
+            }
+        };
         let [width, height, depth] = self.extents;
         let is_volume = self.flags & (LAYERED | CUBEMAP) == 0;
         let depth = if is_volume { halve(depth) } else { depth };
@@ -208,7 +221,10 @@ impl Driver {
     /// `CUDA_ERROR_INVALID_HANDLE`.
     pub(crate) fn destroy_mipmapped(&self, handle: Handle) -> Result {
         let removed = self.mipmapped.remove(handle)?;
-        removed.levels.iter().try_for_each(|level| self.free_array(*level))
+        removed
+            .levels
+            .iter()
+            .try_for_each(|level| self.free_array(*level))
     }
 
     /// The images of a resource, the largest first.
@@ -222,12 +238,18 @@ impl Driver {
             0 => vec![self.arrays.get(first as Handle)?.image],
             1 => {
                 let mipmapped = self.mipmapped.get(first as Handle)?;
-                let all = mipmapped.levels.iter().map(|one| Ok(self.arrays.get(*one)?.image));
+                let all = mipmapped
+                    .levels
+                    .iter()
+                    .map(|one| Ok(self.arrays.get(*one)?.image));
                 all.collect::<Result<_>>()?
             }
             2 => {
                 let bytes = u64::from(image(ImageKind::Line, [1; 3])?.texel_bytes());
-                vec![image(ImageKind::Line, [extent((width / bytes) as usize)?, 1, 1])?]
+                vec![image(
+                    ImageKind::Line,
+                    [extent((width / bytes) as usize)?, 1, 1],
+                )?]
             }
             3 => {
                 let extents = [extent(width as usize)?, extent(height as usize)?, 1];
@@ -282,7 +304,9 @@ impl Driver {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a handle of neither.
     pub(crate) fn destroy_texture(&self, handle: u64) -> Result {
-        lock(&self.textures.0).remove(&handle).ok_or(Code::INVALID_VALUE)?;
+        lock(&self.textures.0)
+            .remove(&handle)
+            .ok_or(Code::INVALID_VALUE)?;
         match self.memory.destroy_object(handle) {
             true => Ok(()),
             false => Err(Code::INVALID_VALUE),

@@ -241,7 +241,9 @@ impl Instance {
     pub(crate) fn run(&self) -> Result {
         let steps = lock(&self.steps).clone();
         let enabled = steps.iter().filter(|step| step.enabled);
-        enabled.map(|step| &step.operation.work).try_for_each(|work| work())
+        enabled
+            .map(|step| &step.operation.work)
+            .try_for_each(|work| work())
     }
 
     /// # Errors

@@ -52,7 +52,8 @@ impl Allocations {
     pub(crate) fn insert(&mut self, allocated: Allocated) {
         self.next_id += 1;
         let id = self.next_id;
-        self.of_address.insert(allocated.address, Allocated { id, ..allocated });
+        self.of_address
+            .insert(allocated.address, Allocated { id, ..allocated });
     }
 }
 
@@ -97,7 +98,11 @@ impl Pages {
         let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
         let start = address.unwrap_or(0) as usize;
         let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start);
-        let fixed = if address.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+        let fixed = if address.is_some() {
+            libc::MAP_FIXED_NOREPLACE
+        } else {
+            0
+        };
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.
@@ -115,7 +120,9 @@ impl Pages {
 
     /// A byte of them.
     pub(crate) fn at(&self, offset: u64) -> Option<NonNull<u8>> {
-        let inside = usize::try_from(offset).ok().filter(|offset| *offset < self.bytes)?;
+        let inside = usize::try_from(offset)
+            .ok()
+            .filter(|offset| *offset < self.bytes)?;
         NonNull::new(self.start.as_ptr().cast::<u8>().wrapping_add(inside))
     }
 }
@@ -342,7 +349,9 @@ impl Driver {
     fn bytes_of_mapping(&self, address: u64) -> usize {
         let found = self.allocation_at(address);
         let found = found.filter(|found| found.kind == Kind::Virtual);
-        found.map_or(usize::MAX, |found| (found.address + found.bytes - address) as usize)
+        found.map_or(usize::MAX, |found| {
+            (found.address + found.bytes - address) as usize
+        })
     }
 
     /// Sets `rows` rows of `width` elements, `pitch` bytes apart, to the bytes of `value`.

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ptx_emulator::Memory;
 
+use crate::array::{Array, Mipmapped, Textures};
 use crate::code::{Code, Result};
 use crate::context::{Context, Primary};
 use crate::device::EmulatedDevice;
+use crate::graph::{Graph, Instance, Node};
 use crate::launch::{Function, LoadedModule};
 use crate::memory::{Allocations, Pool};
-use crate::array::{Array, Mipmapped, Textures};
-use crate::graph::{Graph, Instance, Node};
 use crate::stream::{Event, Stream};
 use crate::virtual_memory::{Physical, Reservations};
 

@@ -82,7 +82,10 @@ impl Driver {
             }
             // One granule between two reservations stays free, so that one's end is found.
             let end = base + length + GRANULARITY;
-            start = end.checked_next_multiple_of(align).ok_or(Code::OUT_OF_MEMORY)?.max(start);
+            start = end
+                .checked_next_multiple_of(align)
+                .ok_or(Code::OUT_OF_MEMORY)?
+                .max(start);
         }
         if start >= END || bytes > END - start {
             return Err(Code::OUT_OF_MEMORY);
@@ -113,7 +116,9 @@ impl Driver {
         let end = address.checked_add(bytes).ok_or(Code::INVALID_VALUE)?;
         let within = offset.checked_add(bytes).ok_or(Code::INVALID_VALUE)?;
         let mut before = state.reserved.range(..=address).rev();
-        let is_reserved = before.next().is_some_and(|(start, length)| end <= start + length);
+        let is_reserved = before
+            .next()
+            .is_some_and(|(start, length)| end <= start + length);
         let last = state.mappings.range(..end).next_back();
         let is_free = last.is_none_or(|(start, mapping)| start + mapping.bytes <= address);
         let fits = is_multiple(bytes) && address.is_multiple_of(GRANULARITY);
@@ -235,5 +240,7 @@ fn whole(state: &Reservations, address: u64, bytes: u64) -> Result<Vec<u64>> {
         all.push(at);
         at += mapping.bytes;
     }
-    (at == end && bytes != 0).then_some(all).ok_or(Code::INVALID_VALUE)
+    (at == end && bytes != 0)
+        .then_some(all)
+        .ok_or(Code::INVALID_VALUE)
 }

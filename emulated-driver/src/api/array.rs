@@ -28,7 +28,9 @@ fn array(handle: Handle) -> Result<Arc<Array>> {
 /// The address of bytes of an array without height, as copies between arrays count them.
 fn bytes_of(handle: Handle, offset: usize, bytes: usize) -> Result<u64> {
     let array = array(handle)?;
-    let end = (offset as u64).checked_add(bytes as u64).ok_or(Code::INVALID_VALUE)?;
+    let end = (offset as u64)
+        .checked_add(bytes as u64)
+        .ok_or(Code::INVALID_VALUE)?;
     match array.image.bytes() {
         Some(all) if end <= all => Ok(array.image.address + offset as u64),
         _ => Err(Code::INVALID_VALUE),
@@ -37,7 +39,11 @@ fn bytes_of(handle: Handle, offset: usize, bytes: usize) -> Result<u64> {
 
 fn copy(to: u64, from: u64, bytes: usize, on: Handle) -> Result {
     let driver = current()?.driver;
-    submit(on, NodeKind::Copy, Arc::new(move || driver.copy(to, from, bytes)))
+    submit(
+        on,
+        NodeKind::Copy,
+        Arc::new(move || driver.copy(to, from, bytes)),
+    )
 }
 
 fn create_texture(

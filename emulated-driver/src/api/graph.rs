@@ -99,7 +99,9 @@ fn kernel(params: In<KernelParams>) -> Result<Operation> {
         }
     }
     params.extra = In::NONE;
-    let pointers = values.iter().map(|one| one.as_ptr().expose_provenance() as u64);
+    let pointers = values
+        .iter()
+        .map(|one| one.as_ptr().expose_provenance() as u64);
     let copy = KernelCopy {
         params,
         pointers: pointers.collect(),
@@ -196,8 +198,9 @@ fn add(to: Out<Handle>, place: Place, operation: Result<Operation>) -> Result {
     if to.is_null() {
         return Err(Code::INVALID_VALUE);
     }
-    let dependencies: Result<Vec<Handle>> =
-        (0..place.count).map(|index| place.dependencies.at(index)).collect();
+    let dependencies: Result<Vec<Handle>> = (0..place.count)
+        .map(|index| place.dependencies.at(index))
+        .collect();
     to.set(nodes.add(driver, &dependencies?, operation?)?)
 }
 
@@ -224,7 +227,10 @@ fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
 fn params<T: Copy + 'static>(handle: Handle, to: Out<T>) -> Result {
     let node = node(handle)?;
     let operation = lock(&node.operation);
-    let params = operation.params.as_ref().and_then(|params| params.downcast_ref::<Plain<T>>());
+    let params = operation
+        .params
+        .as_ref()
+        .and_then(|params| params.downcast_ref::<Plain<T>>());
     to.set(params.ok_or(Code::INVALID_VALUE)?.0)
 }
 
@@ -250,13 +256,20 @@ fn edges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) -
         from.at(index).set(edge.0)?;
         to.at(index).set(edge.1)?;
     }
-    count.set(if from.is_null() { all.len() } else { all.len().min(room) })
+    count.set(if from.is_null() {
+        all.len()
+    } else {
+        all.len().min(room)
+    })
 }
 
 /// The nodes that depend on one.
 fn dependents(handle: Handle) -> Result<Vec<Handle>> {
     let edges = node(handle)?.graph.edges().into_iter();
-    Ok(edges.filter(|edge| edge.0 == handle).map(|edge| edge.1).collect())
+    Ok(edges
+        .filter(|edge| edge.0 == handle)
+        .map(|edge| edge.1)
+        .collect())
 }
 
 fn change_edges(
@@ -580,11 +593,17 @@ fn no_edge_data(data: Out<u64>, count: Out<usize>) -> Result {
 fn kernel_params(handle: Handle, to: Out<KernelParams>) -> Result {
     let node = node(handle)?;
     let operation = lock(&node.operation);
-    let copy = operation.params.as_ref().and_then(|params| params.downcast_ref::<KernelCopy>());
+    let copy = operation
+        .params
+        .as_ref()
+        .and_then(|params| params.downcast_ref::<KernelCopy>());
     let copy = copy.ok_or(Code::INVALID_VALUE)?;
     // The pointers are to the node's own copies, and live until its parameters are set or it is
     // destroyed.
     let pointers = copy.pointers.as_ptr().expose_provenance() as u64;
     let each = In::at_address(if copy.values.is_empty() { 0 } else { pointers });
-    to.set(KernelParams { each, ..copy.params })
+    to.set(KernelParams {
+        each,
+        ..copy.params
+    })
 }

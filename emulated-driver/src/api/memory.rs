@@ -194,10 +194,14 @@ impl Volume {
             2 | 4 => self.device,
             _ => return Err(Code::INVALID_VALUE),
         };
-        let rows = self.height.checked_mul(self.z).and_then(|rows| rows.checked_add(self.y));
+        let rows = self
+            .height
+            .checked_mul(self.z)
+            .and_then(|rows| rows.checked_add(self.y));
         let offset = rows.and_then(|rows| rows.checked_mul(self.pitch));
         let offset = offset.and_then(|offset| offset.checked_add(self.x));
-        base.checked_add(offset.ok_or(Code::INVALID_VALUE)? as u64).ok_or(Code::INVALID_VALUE)
+        base.checked_add(offset.ok_or(Code::INVALID_VALUE)? as u64)
+            .ok_or(Code::INVALID_VALUE)
     }
 }
 
@@ -241,7 +245,8 @@ pub(super) fn rows_of(driver: &'static Driver, copy: Copy3d) -> Result<Work> {
         for z in 0..depth {
             for y in 0..height {
                 let [to, from] = strides.map(|[row, plane]| {
-                    row.saturating_mul(y).saturating_add(plane.saturating_mul(z)) as u64
+                    row.saturating_mul(y)
+                        .saturating_add(plane.saturating_mul(z)) as u64
                 });
                 let to = target.checked_add(to).ok_or(Code::INVALID_VALUE)?;
                 let from = source.checked_add(from).ok_or(Code::INVALID_VALUE)?;

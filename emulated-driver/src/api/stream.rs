@@ -71,7 +71,8 @@ fn captured_into(handle: Handle, captured: Option<Nodes>, to: CapturedInto) -> R
         return Ok(());
     };
     let driver = driver()?;
-    to.graph.set_optional(stream.captured_graph(driver, &captured));
+    to.graph
+        .set_optional(stream.captured_graph(driver, &captured));
     let last = captured.handles().last().copied();
     to.count.set_optional(usize::from(last.is_some()));
     to.nodes.set_optional(stream.last_node(last));

@@ -70,6 +70,10 @@ macro_rules! call {
     }};
 }
 
+mod graphs;
+mod images;
+mod virtual_memory;
+
 type Handle = *mut c_void;
 
 /// A context of this test alone, current in its thread.
@@ -312,7 +316,8 @@ fn what_is_wrong_has_the_drivers_code() {
     let none: *mut u64 = std::ptr::null_mut();
     assert_eq!(call!(cuMemAlloc_v2(none => *mut u64, 4 => usize)), 1);
     assert_eq!(upload(alloc(8), &[1, 2, 3]), 1);
-    assert_eq!(call!(cuArrayDestroy(NONE => Handle)), 801);
+    assert_eq!(call!(cuArrayDestroy(NONE => Handle)), 400);
+    assert_eq!(call!(cuIpcGetMemHandle(NONE => Handle, 0 => u64)), 801);
 
     let text = CString::new(ADD.replace("mad.lo.u32 %r6", "mad.lo.u32 %undeclared"));
     let text = text.expect("no null byte");
