@@ -52,8 +52,7 @@ pub fn cube(extent: u32) -> Shape {
 /// # Panics
 /// Where a kernel fails or gives a wrong output: there is no use in timing it.
 pub fn kernels(criterion: &mut Criterion, engine: &dyn Engine, shape: Shape) {
-    use Family::{Matmul, Matvec, Stream, Transpose};
-    for family in [Matmul, Transpose, Stream, Matvec] {
+    for family in Family::ALL {
         let mut group = criterion.benchmark_group(format!("{}/{family}", engine.kind()));
         configure(&mut group);
         kernels_of::<f16>(&mut group, engine, family, shape);

@@ -7,6 +7,7 @@ use crate::error::DriverError;
 use crate::handles::CUdeviceptr;
 use crate::stream::Stream;
 use crate::table;
+use std::ptr::NonNull;
 
 /// Free memory and all memory of the current context's device, in bytes (`cuMemGetInfo`).
 ///
@@ -115,4 +116,76 @@ pub unsafe fn fill_on(
     // SAFETY: the stream is valid; the caller vouches for the memory.
     unsafe { table::cuMemsetD8Async::call(to, value, bytes, stream.as_raw()) }
         .check("cuMemsetD8Async")
+}
+
+/// Allocates page-locked memory of the host, not initialised (`cuMemAllocHost`).
+///
+/// # Errors
+/// `CUDA_ERROR_OUT_OF_MEMORY` (2), `CUDA_ERROR_INVALID_VALUE` (1) for 0 bytes.
+pub fn allocate_host(bytes: usize) -> Result<NonNull<u8>, DriverError> {
+    const CALL: &str = "cuMemAllocHost";
+    const OUT_OF_MEMORY: u32 = 2;
+    let mut memory = std::ptr::null_mut();
+    // SAFETY: the driver writes one address.
+    unsafe { table::cuMemAllocHost_v2::call(&mut memory, bytes) }.check(CALL)?;
+    NonNull::new(memory.cast()).ok_or(DriverError {
+        call: CALL,
+        code: OUT_OF_MEMORY,
+    })
+}
+
+/// Frees what [`allocate_host`] gave (`cuMemFreeHost`).
+///
+/// # Errors
+/// Those of what ran before.
+///
+/// # Safety
+/// The memory is from [`allocate_host`], and is not used again, by copies in flight either.
+pub unsafe fn free_host(memory: NonNull<u8>) -> Result<(), DriverError> {
+    // SAFETY: the same contract.
+    unsafe { table::cuMemFreeHost::call(memory.as_ptr().cast()) }.check("cuMemFreeHost")
+}
+
+/// Puts a copy to the device on a stream (`cuMemcpyHtoDAsync`).
+///
+/// # Errors
+/// Those of the driver.
+///
+/// # Safety
+/// Until the copy has run, `to` is the start of `bytes` bytes of device memory, and `from` of as
+/// many of the host, which stay as they are.
+pub unsafe fn upload_on(
+    stream: &Stream,
+    to: CUdeviceptr,
+    from: *const u8,
+    bytes: usize,
+) -> Result<(), DriverError> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: the stream is valid; the caller vouches for the memory.
+    unsafe { table::cuMemcpyHtoDAsync_v2::call(to, from.cast(), bytes, stream.as_raw()) }
+        .check("cuMemcpyHtoDAsync")
+}
+
+/// Puts a copy to the host on a stream (`cuMemcpyDtoHAsync`).
+///
+/// # Errors
+/// Those of the driver.
+///
+/// # Safety
+/// Until the copy has run, `from` is the start of `bytes` bytes of device memory, and `to` of as
+/// many of the host, which nothing else uses.
+pub unsafe fn download_on(
+    stream: &Stream,
+    to: *mut u8,
+    from: CUdeviceptr,
+    bytes: usize,
+) -> Result<(), DriverError> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: the stream is valid; the caller vouches for the memory.
+    unsafe { table::cuMemcpyDtoHAsync_v2::call(to.cast(), from, bytes, stream.as_raw()) }
+        .check("cuMemcpyDtoHAsync")
 }

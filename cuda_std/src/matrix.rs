@@ -115,3 +115,34 @@ pub unsafe fn load_word(address: SharedAddress) -> u32 {
         panic!("cuda_std: shared memory needs a GPU or the PTX emulator")
     }
 }
+
+/// Loads 128 bits: four elements of 32 bits side by side.
+///
+/// # Safety
+/// `address` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no thread
+/// writes meanwhile.
+#[inline(always)]
+pub unsafe fn load_vector(address: SharedAddress) -> [u32; 4] {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let (a, b, c, d): (u32, u32, u32, u32);
+        // SAFETY: address and lanes are as the contract of this function says.
+        unsafe {
+            core::arch::asm!(
+                "ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}];",
+                out(reg32) a,
+                out(reg32) b,
+                out(reg32) c,
+                out(reg32) d,
+                in(reg32) address.bytes(),
+                options(readonly, nostack, preserves_flags),
+            );
+        }
+        [a, b, c, d]
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let _ = address;
+        panic!("cuda_std: shared memory needs a GPU or the PTX emulator")
+    }
+}

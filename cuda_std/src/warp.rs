@@ -370,3 +370,7 @@ shuffle_values! {
     half::f16: u32, |x: Self| u32::from(x.to_bits()), |x| Self::from_bits(x as u16);
     half::bf16: u32, |x: Self| u32::from(x.to_bits()), |x| Self::from_bits(x as u16);
 }
+
+mod collective;
+
+pub use collective::{warp_reduce_by, warp_scan_by};

@@ -1,6 +1,6 @@
-//! How much of other people's PTX the emulator decodes: `coverage FOLDER…`.
+//! How much of other people's PTX the emulator decodes: `coverage PATH…`.
 //!
-//! Finds the `.ptx` files of the folders, decodes each of their kernels, and prints how many it
+//! Takes files, and the `.ptx` files of folders, decodes each of their kernels, and prints how many it
 //! decoded and, by their number, the instructions for which it refused the others.
 
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ impl Coverage {
     fn add(&mut self, path: &Path) {
         self.files += 1;
         let name = path.display();
-        let text = match std::fs::read(path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        let text = match ptx_emulator::read_file(path) {
+            Ok(text) => text,
             Err(error) => return self.refuse(error.to_string(), name.to_string()),
         };
         let module = match Module::index(&text) {
@@ -82,11 +82,12 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut pending = vec![folder.to_path_buf()];
     while let Some(path) = pending.pop() {
+        // A file that is named counts, whatever its name ends with.
         if path.is_dir() {
             for entry in std::fs::read_dir(&path)? {
                 pending.push(entry?.path());
             }
-        } else if path.extension().is_some_and(|extension| extension == "ptx") {
+        } else if path == folder || path.extension().is_some_and(|extension| extension == "ptx") {
             found.push(path);
         }
     }
@@ -97,7 +98,7 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 fn main() -> std::io::Result<()> {
     let folders: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     if folders.is_empty() {
-        println!("usage: coverage FOLDER...");
+        println!("usage: coverage PATH...");
     }
     for folder in folders {
         let mut coverage = Coverage::default();

@@ -1,6 +1,7 @@
 //! Errors: each message is one line.
 
 use crate::ir::{AccessKind, InstructionId, SourceLocation, Space};
+use crate::observer::Calls;
 use std::fmt;
 
 /// Device memory could not be allocated or accessed by the host.
@@ -145,7 +146,10 @@ pub enum LaunchError {
         /// Extents requested.
         cluster: [u32; 3],
     },
-    /// The cluster has more blocks than every device with clusters can run.
+    /// The kernel states `.explicitcluster`, and the launch names no cluster.
+    #[error("the kernel needs a launch that names its clusters (.explicitcluster)")]
+    NoCluster,
+    /// The cluster has more blocks than the kernel states (`.maxclusterrank`), or than every device with clusters can run.
     #[error("a cluster of {blocks} blocks exceeds the limit of {limit}")]
     ClusterTooLarge {
         /// Blocks of a cluster.
@@ -301,6 +305,8 @@ pub struct Fault {
     pub thread: Option<[u32; 3]>,
     /// Where the threads of the block are, of a launch whose budget is used up.
     pub waiting: Option<String>,
+    /// The calls of functions that lead to the instruction.
+    pub(crate) calls: Calls,
 }
 
 impl fmt::Display for AccessFault {

@@ -16,24 +16,31 @@ mod system;
 mod texture;
 
 pub(crate) use asynchronous::{
-    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, PENDING_BITS, Phase,
+    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkData, BulkDirection, MapAction, MapEdit,
+    MapField, PENDING_BITS, Phase,
 };
 pub(crate) use constant::{Constant, LaneMask, Special};
 pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
 pub(crate) use instruction::Info;
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
-    ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction,
-    LaneFunction, LaneOp, Part, PermuteMode, Rounding, SecondOperation, Video, VideoComparison,
-    VideoFunction, is_float,
+    Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
+    Part, PartsFunction, PermuteMode, RandomRounding, Rounding, SecondOperation, SmallConversion,
+    SmallFloat, Video, VideoComparison, VideoFunction, VideoParts, VideoProduct, is_float,
 };
-pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
+pub(crate) use matrix::{
+    Matrix, MatrixInputs, MatrixMove, Mma, Scales, Sums, Wgmma, WgmmaA, Wmma, WmmaMove,
+};
 pub use memory::{AccessKind, Space};
-pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
+pub(crate) use memory::{
+    ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,
+    WideAtomic, WideFunction,
+};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
 use ptx_syntax::ast::{LineTable, Variable};
+use rustc_hash::FxHashMap;
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -151,6 +158,14 @@ pub(crate) enum ReduceMode {
     MinSigned,
     MaxUnsigned,
     MaxSigned,
+    /// `min` and `max` of f32.
+    Float {
+        greatest: bool,
+        /// `.abs`: of magnitudes.
+        magnitudes: bool,
+        /// `.NaN`: a NaN wins.
+        nan_wins: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +213,12 @@ pub(crate) enum Op {
     Load(u32),
     Store(u32),
     Atomic(u32),
+    /// Index into `Program::wide_atomics`.
+    WideAtomic(u32),
+    /// Index into `Program::allocas`.
+    Alloca(u32),
+    /// Index into `Program::map_edits`.
+    MapEdit(u32),
     Shuffle(u32),
     Vote(VoteMode, Register, Predicate),
     /// `match.any.sync`: the lanes that hold the same value.
@@ -316,6 +337,9 @@ pub(crate) struct Program {
     pub loads: Vec<Load>,
     pub stores: Vec<Store>,
     pub atomics: Vec<Atomic>,
+    pub wide_atomics: Vec<WideAtomic>,
+    pub allocas: Vec<Alloca>,
+    pub map_edits: Vec<MapEdit>,
     pub shuffles: Vec<Shuffle>,
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,
@@ -335,7 +359,7 @@ pub(crate) struct Program {
     pub static_shared: u32,
     /// Alignment of dynamic shared memory.
     pub dynamic_align: u32,
-    /// Program function of each module function, for indirect calls.
-    pub addresses: Vec<Option<u32>>,
+    /// Program function of the module functions that are in it, for indirect calls.
+    pub addresses: FxHashMap<u32, u32>,
     pub lines: LineTable,
 }

@@ -32,9 +32,9 @@ pub use observer::{
     NoObserver, ObservedLaunch, Observer, Progress, StoredValues, WarpContext, WarpSync,
     WarpSyncKind,
 };
-pub use ptx_syntax::ParseError;
+pub use ptx_syntax::{ParseError, read_file};
 pub use sanitize::Sanitizer;
-pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
+pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorSwizzle};
 pub use texture::{
     AddressMode, Filter, Image, ImageKind, Sampler, TexelFormat, Texture, TextureError,
 };

@@ -4,6 +4,9 @@
 //! A driver encodes them in 128 bytes of an undocumented layout. These have a layout of their own,
 //! which only this emulator reads.
 
+use crate::ir::{AtomicFunction, MapField};
+use ptx_syntax::ast::Type;
+
 /// Bytes of a map.
 pub const TENSOR_MAP_BYTES: usize = 128;
 
@@ -12,6 +15,11 @@ pub const MAX_TENSOR_RANK: usize = 5;
 
 /// Marks 128 bytes as a map.
 const MAGIC: u64 = 0x7061_6d72_6f73_6e74;
+
+/// Where the strides, the extents of the box, and the bytes behind them begin.
+const STRIDES: usize = 16 + 8 * MAX_TENSOR_RANK;
+const BOXES: usize = STRIDES + 8 * (MAX_TENSOR_RANK - 1);
+const END: usize = BOXES + 2 * MAX_TENSOR_RANK;
 
 /// How 16-byte chunks of a box are permuted in shared memory: the bits of the address that select a
 /// chunk are combined, by exclusive or, with those above bit 6.
@@ -52,6 +60,77 @@ impl TensorSwizzle {
     }
 }
 
+/// What the elements of a tensor are (`CUtensorMapDataType`); reductions need it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TensorElement {
+    /// Not stated: they can be copied alone.
+    #[default]
+    Bits,
+    U8,
+    U16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F16,
+    F32,
+    F64,
+    Bf16,
+}
+
+impl TensorElement {
+    /// By their numbers in the PTX ISA ("tensormap.replace"). Number 8, f32 with subnormals flushed,
+    /// can be copied alone.
+    const ALL: [TensorElement; 11] = [
+        TensorElement::U8,
+        TensorElement::U16,
+        TensorElement::U32,
+        TensorElement::S32,
+        TensorElement::U64,
+        TensorElement::S64,
+        TensorElement::F16,
+        TensorElement::F32,
+        TensorElement::Bits,
+        TensorElement::F64,
+        TensorElement::Bf16,
+    ];
+
+    /// The type in which a reduction works; none where the elements have no such reduction.
+    pub(crate) fn reduced(self, function: AtomicFunction) -> Option<Type> {
+        use AtomicFunction::{Add, And, Decrement, Increment, Max, Min, Or, Xor};
+        let ty = match self {
+            TensorElement::U32 => Type::U32,
+            TensorElement::S32 => Type::S32,
+            TensorElement::U64 => Type::U64,
+            TensorElement::S64 => Type::S64,
+            TensorElement::F16 => Type::F16,
+            TensorElement::F32 => Type::F32,
+            TensorElement::F64 => Type::F64,
+            TensorElement::Bf16 => Type::Bf16,
+            TensorElement::Bits | TensorElement::U8 | TensorElement::U16 => return None,
+        };
+        let exists = match function {
+            Add => true,
+            Min | Max => !matches!(ty, Type::F32 | Type::F64),
+            Increment | Decrement => ty == Type::U32,
+            And | Or | Xor => !ty.is_float(),
+            AtomicFunction::Exchange | AtomicFunction::CompareExchange => false,
+        };
+        exists.then_some(ty)
+    }
+
+    fn bytes(self) -> u8 {
+        match self {
+            TensorElement::Bits => 4,
+            TensorElement::U8 => 1,
+            TensorElement::U16 | TensorElement::F16 | TensorElement::Bf16 => 2,
+            TensorElement::U32 | TensorElement::S32 | TensorElement::F32 => 4,
+            TensorElement::U64 | TensorElement::S64 | TensorElement::F64 => 8,
+        }
+    }
+}
+
 /// A tensor in device memory and the box that one copy moves. Dimension 0 is the one that is
 /// contiguous in memory. The fields are those of the driver's `cuTensorMapEncodeTiled`, without its
 /// hints.
@@ -69,6 +148,8 @@ pub struct TensorMap {
     pub box_extents: Vec<u16>,
     /// Permutation of chunks in shared memory.
     pub swizzle: TensorSwizzle,
+    /// What the elements are.
+    pub element: TensorElement,
 }
 
 impl TensorMap {
@@ -97,7 +178,9 @@ impl TensorMap {
         let swizzle = TensorSwizzle::ALL
             .iter()
             .position(|&one| one == self.swizzle);
-        bytes.extend([rank as u8, self.element_bytes, swizzle.unwrap_or(0) as u8]);
+        let element = TensorElement::ALL.iter().position(|&one| one == self.element);
+        let element = element.unwrap_or(0) as u8;
+        bytes.extend([rank as u8, self.element_bytes, swizzle.unwrap_or(0) as u8, element]);
         bytes.resize(TENSOR_MAP_BYTES, 0);
         bytes.try_into().ok()
     }
@@ -113,8 +196,7 @@ impl TensorMap {
             return None;
         }
         let words = |from: usize, count: usize| (0..count).map(|i| word(from + 8 * i)).collect();
-        let boxes = 16 + 8 * (2 * MAX_TENSOR_RANK - 1);
-        let end = boxes + 2 * MAX_TENSOR_RANK;
+        let (boxes, end) = (BOXES, END);
         let rank = usize::from(bytes[end]);
         let known =
             (1..=MAX_TENSOR_RANK).contains(&rank) && matches!(bytes[end + 1], 1 | 2 | 4 | 8);
@@ -130,7 +212,55 @@ impl TensorMap {
                 .map(|i| u16::from_le_bytes([bytes[boxes + 2 * i], bytes[boxes + 2 * i + 1]]))
                 .collect(),
             swizzle: *TensorSwizzle::ALL.get(usize::from(bytes[end + 2]))?,
+            element: *TensorElement::ALL.get(usize::from(bytes[end + 3]))?,
         })
+    }
+
+    /// A map with another value of a field (PTX ISA, "tensormap.replace"), or why there is none.
+    pub(crate) fn replaced(
+        map: &[u8; TENSOR_MAP_BYTES],
+        field: MapField,
+        ordinal: u32,
+        value: u64,
+    ) -> Result<[u8; TENSOR_MAP_BYTES], String> {
+        let mut bytes = *map;
+        if map[..8] != MAGIC.to_le_bytes() {
+            return Err("there is no tensor map where a field is replaced".to_string());
+        }
+        let at = ordinal as usize;
+        if at >= MAX_TENSOR_RANK - usize::from(field == MapField::Stride) {
+            return Err(format!("a tensor map has no {field:?} number {ordinal}"));
+        }
+        let refused = || Err(format!("a tensor map with {field:?} {value} is not supported"));
+        let mut set = |at: usize, new: &[u8]| bytes[at..at + new.len()].copy_from_slice(new);
+        match field {
+            MapField::Address => set(8, &value.to_le_bytes()),
+            MapField::Extent => set(16 + 8 * at, &(value & 0xffff_ffff).to_le_bytes()),
+            MapField::Stride => set(STRIDES + 8 * at, &value.to_le_bytes()),
+            MapField::BoxExtent if (1..=256).contains(&value) => {
+                set(BOXES + 2 * at, &(value as u16).to_le_bytes());
+            }
+            MapField::Rank if value < MAX_TENSOR_RANK as u64 => set(END, &[value as u8 + 1]),
+            MapField::ElementStride if value == 1 => {}
+            MapField::Interleave | MapField::SwizzleAtomicity | MapField::Fill if value == 0 => {}
+            MapField::Swizzle if value < TensorSwizzle::ALL.len() as u64 => {
+                set(END + 2, &[value as u8]);
+            }
+            MapField::ElementType => match TensorElement::ALL.get(value as usize) {
+                Some(element) => {
+                    set(END + 1, &[element.bytes()]);
+                    set(END + 3, &[value as u8]);
+                }
+                // tf32, with and without flushing.
+                None if matches!(value, 11 | 12) => {
+                    set(END + 1, &[4]);
+                    set(END + 3, &[8]);
+                }
+                None => return refused(),
+            },
+            _ => return refused(),
+        }
+        Ok(bytes)
     }
 
     /// Bytes of a box.
@@ -153,6 +283,7 @@ mod tests {
             strides: vec![1 << 33, 1 << 39],
             box_extents: vec![64, 256, 1],
             swizzle: TensorSwizzle::Bytes128,
+            element: TensorElement::F16,
         };
         let bytes = map.to_bytes().expect("three of each");
         assert_eq!(TensorMap::from_bytes(&bytes), Some(map.clone()));

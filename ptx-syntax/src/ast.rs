@@ -368,6 +368,12 @@ pub struct Function {
     pub required_threads: Option<[u32; 3]>,
     /// `.reqnctapercluster`: the blocks of every cluster.
     pub required_cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`: the most blocks of a cluster.
+    pub max_cluster_blocks: Option<u32>,
+    /// `.explicitcluster`: whether every launch names the extents of its clusters.
+    pub explicit_cluster: bool,
+    /// `.blocksareclusters`: whether a launch counts clusters where others count blocks.
+    pub blocks_are_clusters: bool,
     /// From brace to brace; none of a declaration.
     pub body: Option<Span>,
 }

@@ -48,8 +48,10 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+mod file;
 pub mod lexer;
 mod parser;
 pub mod signature;
 
+pub use file::read_file;
 pub use parser::{Bodies, ParseError, parse, parse_body, position};

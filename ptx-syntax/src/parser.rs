@@ -1,5 +1,6 @@
 //! Recursive descent over PTX text: one token of lookahead, whole modules.
 
+mod constant;
 mod declaration;
 mod section;
 mod statement;
@@ -280,6 +281,13 @@ impl<'a> Parser<'a> {
                 if self.eat(b';')? {
                     continue;
                 }
+                if self.at(b'@') && self.rest().starts_with("@@DWARF") {
+                    // Debug information, as old versions have it.
+                    let line = self.rest().find('\n').unwrap_or(self.rest().len());
+                    self.lexer = Lexer::new(self.text, self.span.start as usize + line);
+                    self.advance()?;
+                    continue;
+                }
                 return self.expected("a directive such as `.visible` or `.entry`");
             }
             match self.current() {
@@ -292,6 +300,11 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The text from the current token on.
+    fn rest(&self) -> &'a str {
+        self.text.get(self.span.start as usize..).unwrap_or("")
     }
 
     /// `.alias name, function;`

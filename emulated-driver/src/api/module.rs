@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex};
 
-use ptx_emulator::{Args, LaunchConfig, TensorMap, TensorSwizzle};
+use ptx_emulator::{Args, LaunchConfig, TensorElement, TensorMap, TensorSwizzle};
 
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
@@ -221,6 +221,19 @@ fn tensor_map(
         4 | 5 | 8 => 8,
         _ => return Err(Code::NOT_SUPPORTED),
     };
+    let element = match kind {
+        0 => TensorElement::U8,
+        1 => TensorElement::U16,
+        2 => TensorElement::U32,
+        3 => TensorElement::S32,
+        4 => TensorElement::U64,
+        5 => TensorElement::S64,
+        6 => TensorElement::F16,
+        7 => TensorElement::F32,
+        8 => TensorElement::F64,
+        9 => TensorElement::Bf16,
+        _ => TensorElement::Bits,
+    };
     let swizzle = match swizzle {
         0 => TensorSwizzle::None,
         1 => TensorSwizzle::Bytes32,
@@ -243,6 +256,7 @@ fn tensor_map(
             .collect::<Result<_>>()?,
         box_extents: (0..rank).map(box_extent).collect::<Result<_>>()?,
         swizzle,
+        element,
     };
     map.to_bytes().ok_or(Code::INVALID_VALUE)
 }

@@ -49,6 +49,26 @@ pub(super) const FAMILIES: Words<Family> = &[
         "Many small matrix-vector products",
         Family::Matvec,
     ),
+    ("reduce", "Sums of all elements", Family::Reduce),
+    ("scan", "Sums of all elements before each", Family::Scan),
+    (
+        "histogram",
+        "Counts of elements by value",
+        Family::Histogram,
+    ),
+    ("softmax", "The softmax of rows", Family::Softmax),
+    (
+        "layernorm",
+        "Layer normalisation of rows",
+        Family::Layernorm,
+    ),
+    ("stencil", "Weighted sums of neighbours", Family::Stencil),
+    (
+        "spmv",
+        "Products of a sparse matrix and a vector",
+        Family::Spmv,
+    ),
+    ("attention", "Attention of heads", Family::Attention),
 ];
 
 pub(super) const SWEPT: Words<Over> = &[

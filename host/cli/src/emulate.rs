@@ -1,19 +1,20 @@
 //! `warpladder emulate`.
 
-use super::output::{self, Destination};
+mod session;
+
 use super::profile;
 use crate::outcome::Outcome;
+use crate::output::{Destination, human_output};
+use crate::sanitize::FindingRecord;
+use crate::sanitize::report::{self, Format, Report, ReportArgs};
 use anyhow::{Context, anyhow, bail};
-use ptx_emulator::sanitize::Tool;
-use ptx_emulator::{
-    Counters, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, LaunchError, Memory, Module,
-    NoObserver, Observer, Sanitizer,
-};
+use ptx_emulator::sanitize::{Finding, Problem, Tool};
+use ptx_emulator::{DEFAULT_INSTRUCTION_BUDGET, LaunchError, Module, Sanitizer};
+use session::{Plan, Session, Watch};
 use std::io::Write;
 use std::path::PathBuf;
-use warpladder::memory;
-use warpladder_lab::emulate::{Argument, Placed, Placement, npy, place};
-use warpladder_lab::profile::Measurement;
+use warpladder_lab::emulate::Argument;
+use warpladder_lab::emulate::script::{self, Launch, Line, Step, extents};
 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -21,22 +22,44 @@ pub(super) struct Args {
     /// PTX text
     file: PathBuf,
     /// The kernel in it
-    entry: String,
+    #[arg(required_unless_present = "script")]
+    entry: Option<String>,
     /// Blocks of the grid
-    #[arg(long, value_name = "X[,Y,Z]", default_value = "1", value_parser = extents)]
+    #[arg(long, value_name = "X[,Y,Z]", default_value = "1", value_parser = parse_extents)]
     grid: Extents,
     /// Threads of a block
-    #[arg(long, value_name = "X[,Y,Z]", default_value = "1", value_parser = extents)]
+    #[arg(long, value_name = "X[,Y,Z]", default_value = "1", value_parser = parse_extents)]
     block: Extents,
+    /// Blocks of a cluster [default: what the kernel names, or no clusters]
+    #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extents)]
+    cluster: Option<Extents>,
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
-    /// A parameter of the kernel, in order: TYPE:VALUE or TYPE[LENGTHS]=CONTENT
+    /// A parameter of the kernel, in order: TYPE:VALUE, TYPE[LENGTHS]=CONTENT or {FIELD,FIELD...}
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     arg: Vec<String>,
+    /// What a .const or .global variable of the module holds, as an argument
+    #[arg(
+        long = "const",
+        value_name = "NAME=ARGUMENT",
+        allow_hyphen_values = true
+    )]
+    variable: Vec<String>,
     /// Write what array argument INDEX (from 0) holds afterwards as a NumPy file
     #[arg(long, value_name = "INDEX:FILE.npy")]
     out: Vec<String>,
+    /// Compare what array argument INDEX holds afterwards with a NumPy file
+    #[arg(long, value_name = "INDEX=FILE.npy[,TOLERANCE]")]
+    expect: Vec<String>,
+    /// Run the launches of a script, whose buffers stay from one to the next
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["entry", "grid", "block", "cluster", "shared", "arg", "variable",
+            "out", "expect"]
+    )]
+    script: Option<PathBuf>,
     /// Warp instructions after which a kernel that does not end is stopped
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_INSTRUCTION_BUDGET)]
     budget: u64,
@@ -46,109 +69,229 @@ pub(super) struct Args {
     /// Look for races, wrong addresses, uninitialised reads and broken barriers
     #[arg(long)]
     sanitize: bool,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 const AFTER_HELP: &str = "\
 Arguments:
   u32:1024  f32:1.5  s64:-1          values; types are u8 to u64, s8 to s64, f16, bf16, f32, f64
   bytes:00ff10                       an aggregate passed by value
+  {u32:64,f32[64]=zero,f32:1.5}      a struct passed by value, laid out as in C; arrays are pointers
   f32[4096]=random:7                 an array of 4096 floats from [-1, 1), drawn by seed 7
   f32[64,64]=zero                    also nan, iota (0, 1, 2 ...), none (nothing is written), \
 a number
   f32[]=a.npy                        the array of a NumPy file, with its shape; bf16 is kept as u16
+
+An array in a struct has the index INDEX.FIELD, such as 1.0.
+
+Script, a step in each line, with arguments as above:
+  buffer x f32[4096]=iota            an array that stays
+  const scale f32:2                  a variable of the module
+  launch axpy grid=16 block=256 @x f32[4096]=zero f32:2 u32:4096
+  show x                             its first elements
+  expect x wanted.npy 1e-6           compare, exactly without a tolerance
+  out x x.npy
+
+The exit status is 0, 1 where something is wrong (--error-exitcode where the sanitizers find an
+error), or 2 where nothing could be run. docs/sanitizers.md describes the findings.
 
 Example, in a clone of the repository:
   warpladder emulate examples/axpy.ptx axpy --grid 16 --block 256 --arg 'f32[4096]=iota' --arg \
   'f32[4096]=random' \\
       --arg f32:2 --arg u32:4096 --out 1:y.npy --profile --sanitize";
 
-/// Elements of an array that are shown.
-const SHOWN: usize = 6;
-
 #[derive(Clone, Copy, Debug)]
 struct Extents([u32; 3]);
 
-fn extents(text: &str) -> Result<Extents, String> {
-    let mut extents = [1; 3];
-    let parts: Vec<&str> = text.split(',').collect();
-    if parts.len() > 3 {
-        return Err("write X, X,Y or X,Y,Z".to_owned());
-    }
-    for (extent, part) in extents.iter_mut().zip(parts) {
-        *extent = part.parse().map_err(|_| format!("{part:?} is no number"))?;
-    }
-    Ok(Extents(extents))
+fn parse_extents(text: &str) -> Result<Extents, String> {
+    extents(text).map(Extents)
+}
+
+/// A launch as `--format json` writes it.
+#[derive(serde::Serialize)]
+struct EmulateRecord {
+    kernel: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    findings: Vec<FindingRecord>,
 }
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
-    let name = args.file.display();
+    let name = args.file.display().to_string();
+    let format = args.report.format;
+    if format != Format::Text && !args.sanitize {
+        bail!("--format writes findings: it needs --sanitize");
+    }
     let text =
         std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
-    let module = Module::parse(&text).with_context(|| format!("{name}"))?;
-    let kernel = module
-        .kernel(&args.entry)
-        .with_context(|| format!("{name}"))?;
-    let arguments = parse_arguments(&args.arg)?;
-    let outputs = parse_outputs(args, &arguments)?;
-    let config = LaunchConfig {
-        dynamic_shared_bytes: args.shared,
-        instruction_budget: args.budget,
-        ..LaunchConfig::new(args.grid.0, args.block.0)
-    };
-    let case = EmulatedLaunch {
-        kernel,
-        arguments,
-        config,
-    };
-    let mut out = output::stdout();
-
-    let mut outcome = Outcome::Done;
-    if args.sanitize {
-        let mut sanitizer = Sanitizer::new(&Tool::ALL);
-        // A fault is among the findings.
-        let (run, ended) = case.launch(&mut sanitizer)?;
-        if ended.is_err() {
-            out.write_all(&run.memory.take_printed())?;
-        }
-        let findings = sanitizer.findings();
-        for finding in &findings {
-            writeln!(out, "{finding}")?;
-        }
-        match findings.len() {
-            0 => writeln!(out, "no findings")?,
-            _ => outcome = Outcome::ChecksFailed,
-        }
-        if ended.is_err() {
-            return Ok(outcome);
+    let module = Module::parse(&text).with_context(|| name.clone())?;
+    let mut report = args.report.report()?;
+    let plan = plan(args)?;
+    // A kernel that the module does not have is an error before anything runs.
+    for line in &plan.lines {
+        if let Step::Launch(launch) = &line.step {
+            let known = module.kernel(&launch.entry).with_context(|| name.clone());
+            known.with_context(|| plan.place(line)).map_err(flat)?;
         }
     }
-    let mut counters = Counters::new();
-    let (run, ended) = match args.profile {
-        true => case.launch(&mut counters)?,
-        false => case.launch(&mut NoObserver)?,
+    let outputs = plan.open_outputs()?;
+    let mut out = human_output(format != Format::Text);
+    if args.sanitize {
+        let ended = sanitize(args, &module, &plan, &mut report, &mut out)?;
+        if ended.is_err() {
+            return Ok(report.outcome());
+        }
+    }
+    let watch = match args.profile {
+        true => Watch::Profile(Vec::new()),
+        false => Watch::Nothing,
     };
-    out.write_all(&run.memory.take_printed())?;
+    let mut session = Session::new(&module, args.budget, watch);
+    let ended = session.run(&plan)?;
+    out.write_all(&session.memory.take_printed())?;
     if let Err(fault) = ended {
         writeln!(out, "{fault}")?;
         return Ok(Outcome::ChecksFailed);
     }
-    let arrays = &run.placement.arrays;
-    for (index, array) in arrays.iter().enumerate() {
-        if let Some(array) = array {
-            writeln!(out, "argument {index}: {}", show(array, &run.memory)?)?;
+    let is_as_expected = session.report(&plan, outputs, &mut out)?;
+    if let Watch::Profile(launches) = &session.watch {
+        for (entry, measurement) in launches {
+            writeln!(out, "{entry} on the PTX emulator")?;
+            profile::print_measurement(&mut out, measurement, false)?;
         }
     }
-    for (index, destination) in outputs {
-        if let Some(array) = &arrays[index] {
-            destination.write(&npy::format(&array.read(&run.memory)?))?;
+    Ok(match (report.outcome(), is_as_expected) {
+        (Outcome::Done, false) => Outcome::ChecksFailed,
+        (outcome, _) => outcome,
+    })
+}
+
+/// An error with its context in one line, without that of a command line's steps, which have none.
+fn flat(error: anyhow::Error) -> anyhow::Error {
+    let parts = error.chain().map(ToString::to_string);
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    anyhow!(parts.join(": "))
+}
+
+/// Runs the plan under sanitizers and reports what they find; the inner error is a kernel's fault,
+/// which is among the findings.
+fn sanitize(
+    args: &Args,
+    module: &Module,
+    plan: &Plan,
+    report: &mut Report,
+    out: &mut impl Write,
+) -> anyhow::Result<Result<(), LaunchError>> {
+    let sanitizer = Box::new(Sanitizer::new(&Tool::ALL));
+    let mut session = Session::new(module, args.budget, Watch::Sanitizer(sanitizer, Vec::new()));
+    let ended = session.run(plan)?;
+    if ended.is_err() {
+        out.write_all(&session.memory.take_printed())?;
+    }
+    let Watch::Sanitizer(sanitizer, found) = session.watch else {
+        return Ok(ended);
+    };
+    let is_leak = |finding: &Finding| finding.problem == Problem::Leak;
+    let leaks = sanitizer.findings().into_iter().filter(is_leak);
+    let mut found = found;
+    if let Some((_, last)) = found.last_mut() {
+        last.extend(leaks);
+    }
+    let ptx = args.file.to_string_lossy();
+    let mut records = Vec::new();
+    for (launch, findings) in found {
+        let findings = report.take(findings, Some(&ptx));
+        if args.report.format == Format::Text {
+            for finding in &findings {
+                writeln!(out, "{finding}")?;
+            }
         }
+        records.push(EmulateRecord {
+            kernel: launch.entry,
+            grid: launch.grid,
+            block: launch.block,
+            findings: report::records(findings),
+        });
     }
-    if args.profile {
-        let entry = &args.entry;
-        writeln!(out, "{entry} on the PTX emulator")?;
-        profile::print_measurement(&mut out, &Measurement::from(&counters), false)?;
+    match args.report.format {
+        Format::Text => {}
+        Format::Json => Destination::open("-")?.write_records("emulate", true, &records)?,
+        Format::Sarif => Destination::open("-")?.write(&report.sarif()?)?,
     }
-    Ok(outcome)
+    report.write_suppressed(out)?;
+    if report.count() == 0 {
+        writeln!(out, "no findings")?;
+    }
+    out.flush()?;
+    Ok(ended)
+}
+
+/// The steps of a script, or those that the command line describes.
+fn plan(args: &Args) -> anyhow::Result<Plan> {
+    if let Some(path) = &args.script {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let lines = script::parse(&text).map_err(|error| anyhow!("{name}, {error}"))?;
+        return Ok(Plan {
+            lines,
+            script: Some(name),
+        });
+    }
+    let arguments = parse_arguments(&args.arg)?;
+    let mut steps = Vec::new();
+    for text in &args.variable {
+        let Some((name, content)) = text.split_once('=') else {
+            bail!("--const {text}: write NAME=ARGUMENT, for example scale=f32:2");
+        };
+        let argument = content
+            .parse()
+            .map_err(|error| anyhow!("--const {text}: {error}"))?;
+        steps.push(Step::Variable {
+            name: name.to_owned(),
+            argument,
+        });
+    }
+    let arrays = arrays(&arguments, "");
+    steps.push(Step::Launch(Launch {
+        entry: args.entry.clone().unwrap_or_default(),
+        grid: args.grid.0,
+        block: args.block.0,
+        cluster: args.cluster.map(|cluster| cluster.0),
+        shared: args.shared,
+        arguments: arguments.clone(),
+    }));
+    steps.extend(arrays.into_iter().map(|name| Step::Show { name }));
+    for text in &args.out {
+        let parts = text.split_once(':').filter(|(index, _)| is_path(index));
+        let Some((name, file)) = parts else {
+            bail!("--out {text}: write INDEX:FILE.npy, for example 2:c.npy");
+        };
+        check_array(&arguments, name).with_context(|| format!("--out {text}"))?;
+        steps.push(Step::Out {
+            name: name.to_owned(),
+            file: file.to_owned(),
+        });
+    }
+    for text in &args.expect {
+        let parts = text.split_once('=').filter(|(index, _)| is_path(index));
+        let Some((name, file)) = parts else {
+            bail!("--expect {text}: write INDEX=FILE.npy[,TOLERANCE], for example 2=c.npy,1e-5");
+        };
+        check_array(&arguments, name).with_context(|| format!("--expect {text}"))?;
+        let (file, tolerance) = match file.rsplit_once(',') {
+            Some((file, tolerance)) => (file, Some(tolerance)),
+            None => (file, None),
+        };
+        let expect = script::expect(name, file, tolerance);
+        let expect = expect.map_err(|error| anyhow!("--expect {text}: {error}"))?;
+        steps.push(Step::Expect(expect));
+    }
+    let lines = steps.into_iter().map(|step| Line { number: 0, step });
+    Ok(Plan {
+        lines: lines.collect(),
+        script: None,
+    })
 }
 
 fn parse_arguments(texts: &[String]) -> anyhow::Result<Vec<Argument>> {
@@ -159,70 +302,34 @@ fn parse_arguments(texts: &[String]) -> anyhow::Result<Vec<Argument>> {
     texts.iter().enumerate().map(parse).collect()
 }
 
-/// The arrays to write, and their files, which can be written to.
-fn parse_outputs(args: &Args, arguments: &[Argument]) -> anyhow::Result<Vec<(usize, Destination)>> {
-    let mut outputs = Vec::new();
-    for text in &args.out {
-        let parts = text.split_once(':');
-        let parts = parts.and_then(|(index, file)| Some((index.parse::<usize>().ok()?, file)));
-        let Some((index, file)) = parts else {
-            bail!("--out {text}: write INDEX:FILE.npy, for example 2:c.npy");
-        };
-        match arguments.get(index) {
-            Some(Argument::Array { .. }) => {}
-            Some(Argument::Value(_)) => bail!("--out {text}: argument {index} is no array"),
-            None => bail!(
-                "--out {text}: there are {} arguments, the first is 0",
-                arguments.len()
-            ),
+/// Whether a text is indices between points.
+fn is_path(text: &str) -> bool {
+    text.split('.').all(|index| index.parse::<usize>().is_ok())
+}
+
+/// The positions of the arrays among arguments, or among the fields of one.
+fn arrays(arguments: &[Argument], before: &str) -> Vec<String> {
+    let each = arguments.iter().enumerate();
+    let paths = each.flat_map(|(index, argument)| match argument {
+        Argument::Array { .. } => vec![format!("{before}{index}")],
+        Argument::Struct(fields) => arrays(fields, &format!("{before}{index}.")),
+        _ => Vec::new(),
+    });
+    paths.collect()
+}
+
+/// Whether an array is at a position.
+fn check_array(arguments: &[Argument], path: &str) -> anyhow::Result<()> {
+    let mut among = arguments;
+    let mut parts = path.split('.').peekable();
+    while let Some(part) = parts.next() {
+        let index: usize = part.parse().context("no index")?;
+        match among.get(index) {
+            Some(Argument::Array { .. }) if parts.peek().is_none() => return Ok(()),
+            Some(Argument::Struct(fields)) => among = fields,
+            Some(_) => bail!("argument {path} is no array"),
+            None => bail!("there are {} arguments, the first is 0", among.len()),
         }
-        outputs.push((index, Destination::open(file)?));
     }
-    Ok(outputs)
-}
-
-/// A launch that can be repeated, each time on memory of its own.
-struct EmulatedLaunch {
-    kernel: Kernel,
-    arguments: Vec<Argument>,
-    config: LaunchConfig,
-}
-
-/// A launch's memory and what was put into it.
-struct Run {
-    memory: Memory,
-    placement: Placement,
-}
-
-impl EmulatedLaunch {
-    /// Runs the kernel; the inner error is its fault.
-    fn launch<O: Observer>(
-        &self,
-        observer: &mut O,
-    ) -> anyhow::Result<(Run, Result<(), LaunchError>)> {
-        let memory = Memory::with_capacity(memory::available().unwrap_or(u64::MAX));
-        let placement = place(&self.arguments, &memory)?;
-        let EmulatedLaunch { kernel, config, .. } = self;
-        let ended = kernel.launch_observed(&memory, config, &placement.args, observer);
-        let ended = match ended {
-            Ok(_) => Ok(()),
-            Err(fault @ LaunchError::Fault(_)) => Err(fault),
-            Err(refused) => return Err(refused.into()),
-        };
-        Ok((Run { memory, placement }, ended))
-    }
-}
-
-/// Type, lengths and the first elements of an array.
-fn show(array: &Placed, memory: &Memory) -> anyhow::Result<String> {
-    let array = array.read(memory)?;
-    let elements = array.bytes.chunks_exact(array.element.bytes());
-    let more = if elements.len() > SHOWN { " ..." } else { "" };
-    let shown: Vec<String> = elements
-        .take(SHOWN)
-        .map(|bytes| array.element.show(bytes))
-        .collect();
-    let lengths: Vec<String> = array.shape.iter().map(usize::to_string).collect();
-    let (element, lengths) = (array.element, lengths.join(","));
-    Ok(format!("{element}[{lengths}] = {}{more}", shown.join(" ")))
+    bail!("argument {path} is no array")
 }

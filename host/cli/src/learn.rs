@@ -1,6 +1,7 @@
 //! `warpladder learn`.
 
 mod attempt;
+mod export;
 mod watch;
 
 use super::{output, table};
@@ -23,7 +24,7 @@ pub(super) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
-    /// List the exercises, and which of them are passed (the default)
+    /// List the exercises, and which of them are passed
     #[command(after_help = LIST_EXAMPLE)]
     List(At),
     /// Put the exercises into a folder; files that are there already are left as they are
@@ -32,6 +33,8 @@ enum Command {
     /// Put an exercise back as it was at the start; your file is kept beside it
     #[command(after_help = RESET_EXAMPLE)]
     Reset(Reset),
+    /// Print what was passed in folders of exercises as JSON, for grading
+    Export(export::Export),
 }
 
 #[derive(clap::Args)]
@@ -52,7 +55,7 @@ struct Reset {
 
 #[derive(clap::Args)]
 struct Attempt {
-    /// The exercise to check
+    /// The exercise to check [default: the first that is open]
     name: Option<String>,
     /// Show the next hint, or hints 1 to N
     #[arg(
@@ -90,9 +93,10 @@ Examples:
 
 const AFTER_HELP: &str = "\
 `learn start` puts the exercises into ./warpladder-exercises, a crate with one file each. Edit a file, \
-then check it by
-its exercise's name; --watch checks the first open exercise whenever its file is saved, and goes on \
-when it passes.
+then check it:
+`learn` alone checks the first open exercise, `learn NAME` another one. --watch checks the first open \
+exercise whenever
+its file is saved, and goes on when it passes.
 While it waits, it takes h for a hint, s for the solution, n for the next exercise, l for the list, \
 q to end, each with Enter.
 
@@ -106,13 +110,15 @@ Examples:
   warpladder learn add_one --hint
   warpladder learn add_one --solution
   warpladder learn add_one
-  warpladder learn --watch";
+  warpladder learn --watch
+  warpladder learn export warpladder-exercises";
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Some(Command::List(at)) => list(&at.folder()),
         Some(Command::Start(at)) => start(&at.folder()),
         Some(Command::Reset(args)) => reset(&args.at.folder(), exercise(&args.name)?),
+        Some(Command::Export(args)) => export::export(args),
         None => attempt(&args.attempt),
     }
 }
@@ -132,7 +138,7 @@ fn attempt(args: &Attempt) -> anyhow::Result<Outcome> {
     let Some(named) = named else {
         return match args.watch {
             true => watch::watch(&folder, None),
-            false => list(&folder),
+            false => go_on(&folder),
         };
     };
     if args.solution {
@@ -146,8 +152,35 @@ fn attempt(args: &Attempt) -> anyhow::Result<Outcome> {
     }
 }
 
+/// Checks the first exercise that is open; the list where there is none, or no folder yet.
+fn go_on(folder: &Folder) -> anyhow::Result<Outcome> {
+    let open = match folder.is_started() {
+        true => first_open(&folder.progress()?),
+        false => None,
+    };
+    let Some(exercise) = open else {
+        return list(folder);
+    };
+    writeln!(output::stdout(), "{}\n", heading(folder, exercise))?;
+    attempt::attempt(folder, exercise)
+}
+
+/// Which exercise this is, what it teaches, and where to read.
+fn heading(folder: &Folder, exercise: &Exercise) -> String {
+    let number = warpladder_learn::number(exercise);
+    let Exercise {
+        teaches, chapter, ..
+    } = exercise;
+    let file = folder.file(exercise);
+    format!(
+        "exercise {number} of {}: {teaches}\n  file     {}\n  chapter  book/src/{chapter}.md",
+        ALL.len(),
+        file.display()
+    )
+}
+
 /// The words that may stand in the place of an exercise.
-const COMMANDS: [&str; 3] = ["list", "start", "reset"];
+const COMMANDS: [&str; 4] = ["list", "start", "reset", "export"];
 
 /// The exercise of this name.
 fn exercise(name: &str) -> anyhow::Result<&'static Exercise> {

@@ -13,6 +13,7 @@ mod conditions;
 mod cuda;
 mod devices;
 mod doctor;
+mod draw;
 mod emulate;
 mod estimate;
 mod explain;
@@ -109,6 +110,9 @@ enum Command {
     Sweep(sweep::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
     Profile(profile::Args),
+    /// Draw which lane of a warp touches which sector of global memory and which bank of shared
+    /// memory, as an SVG file
+    Draw(draw::Args),
     /// Print what lets a shell complete the arguments
     Completions(completions::Args),
     /// Print the JSON schema of what `--json` writes
@@ -171,6 +175,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Explain(args)) => explain::execute(&args),
         Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
+        Some(Command::Draw(args)) => draw::execute(&args),
         Some(Command::Completions(args)) => completions::execute(&args),
         Some(Command::Schema(args)) => schema::execute(&args),
         Some(Command::Man(args)) => man::execute(&args),

@@ -1,5 +1,9 @@
 //! `warpladder sanitize`.
 
+pub(crate) mod report;
+mod sarif;
+mod suppress;
+
 use super::output::{Destination, human_output};
 use super::shape::{Awkward, Shapes};
 use super::{progress, select, table, units};
@@ -12,11 +16,17 @@ use warpladder_lab::catalogue::{self, Implementation, Rung};
 use warpladder_lab::run::{Admitted, describe, preflight};
 use warpladder_lab::sanitize::{default_shape, sanitize};
 
+use report::{Format, ReportArgs};
+
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   warpladder sanitize tiled_32
-  warpladder sanitize transpose_padded --tool racecheck --shape 64")]
+  warpladder sanitize transpose_padded --tool racecheck --shape 64
+  warpladder sanitize --format sarif > findings.sarif
+  warpladder sanitize tiled_32 --suppress 'kind=race_in_block kernel=tiled_*'
+
+docs/sanitizers.md describes the findings, the rules of --suppress and the exit status.")]
 pub(super) struct Args {
     /// Only these kernels, by name or pattern [default: the whole catalogue]
     #[arg(value_name = "KERNEL", value_delimiter = ',')]
@@ -29,6 +39,8 @@ pub(super) struct Args {
     /// Write the findings as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
+    #[command(flatten)]
+    report: ReportArgs,
 }
 
 /// The values of `--tool`.
@@ -73,7 +85,7 @@ struct SanitizeRecord {
 
 /// A finding as JSON.
 #[derive(serde::Serialize)]
-struct FindingRecord {
+pub(crate) struct FindingRecord {
     tool: Tool,
     /// The problem in words.
     message: &'static str,
@@ -100,8 +112,14 @@ const SANITIZED_RUNS: usize = 10;
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let cases = select(args, &emulator)?;
+    let mut report = args.report.report()?;
+    let format = args.report.format;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
+    let json_on_stdout = json.as_ref().is_some_and(Destination::is_stdout);
+    if json_on_stdout && format != Format::Text {
+        anyhow::bail!("--json - and --format both write to standard output: leave one out");
+    }
+    let mut human = human_output(json_on_stdout || format != Format::Text);
     let speed = EmulatorSpeed::measure(&emulator, args.shapes.seed)?;
     let seconds = cases
         .iter()
@@ -110,14 +128,14 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     estimate::announce(seconds, "fewer kernels and a smaller --shape take less")?;
     let progress = progress::of_pieces(cases.len())?;
     let mut records = Vec::new();
-    let (mut faulty, mut total) = (0, 0);
+    let mut faulty = 0;
     for admitted in &cases {
         let (rung, shape) = (admitted.rung(), admitted.shape());
         progress.set_message(rung.name);
         let findings = sanitize(&emulator, admitted, args.shapes.seed, args.tool.tools())?;
+        let findings = report.take(findings, None);
         if !findings.is_empty() {
             faulty += 1;
-            total += findings.len();
             let size = describe(rung.operation, shape);
             progress.suspend(|| {
                 writeln!(human, "{} at {size}:", rung.name)?;
@@ -135,22 +153,35 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
-            findings: findings.into_iter().map(FindingRecord::from).collect(),
+            findings: report::records(findings),
         });
     }
     progress.finish_and_clear();
     if let Some(json) = json {
         json.write_records("sanitize", true, &records)?;
     }
+    match format {
+        Format::Text => {}
+        Format::Json => Destination::open("-")?.write_records("sanitize", true, &records)?,
+        Format::Sarif => Destination::open("-")?.write(&report.sarif()?)?,
+    }
+    report.write_suppressed(&mut human)?;
     let kernels = units::count(cases.len(), "kernel");
-    if total == 0 {
+    if report.count() == 0 {
         let line = format!("{kernels}, no findings: {}", looked_at(args, &cases));
         writeln!(human, "{}", table::wrapped(&line, 2))?;
         return Ok(Outcome::Done);
     }
-    let findings = units::count(total, "finding");
+    let findings = match report.warnings {
+        0 => units::count(report.count(), "finding"),
+        warnings => format!(
+            "{}, {} of them warnings,",
+            units::count(report.count(), "finding"),
+            warnings
+        ),
+    };
     writeln!(human, "{kernels}, {findings} in {faulty} of them")?;
-    Ok(Outcome::ChecksFailed)
+    Ok(report.outcome())
 }
 
 /// Which tools have looked, and at which sizes.

@@ -12,7 +12,7 @@ use crate::sync::{lock, read, write};
 use ptx_emulator::sanitize::{Finding, Tool};
 use ptx_emulator::{
     Args, DEFAULT_INSTRUCTION_BUDGET, Event, Kernel, LaunchConfig, Memory, MemoryError, Module,
-    NoObserver, Observer, Sanitizer, TensorMap, TensorSwizzle,
+    NoObserver, Observer, Sanitizer, TensorElement, TensorMap, TensorSwizzle,
 };
 use std::io::Write;
 use std::sync::{Arc, Mutex, RwLock};
@@ -261,6 +261,7 @@ impl Engine for EmulatorEngine {
             strides: vec![matrix.row_bytes, matrix.matrix_bytes],
             box_extents: vec![matrix.box_columns as u16, matrix.box_rows as u16, 1],
             swizzle: TensorSwizzle::Bytes128,
+            element: TensorElement::default(),
         };
         map.to_bytes().ok_or_else(|| EngineError::Driver {
             call: "tensor_map",

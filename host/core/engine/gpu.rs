@@ -12,6 +12,7 @@ mod streams;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use cuda_driver::{
@@ -417,6 +418,19 @@ impl Engine for GpuEngine {
             // SAFETY: the address came from `alloc` and is freed once. An error can only be that of
             // an earlier launch, which that launch has reported.
             _ = unsafe { memory::free(address) };
+        }
+    }
+
+    fn alloc_pinned(&self, bytes: usize) -> Result<NonNull<u8>, EngineError> {
+        self.enter()?;
+        memory::allocate_host(bytes.max(1)).map_err(|error| refused(&error))
+    }
+
+    unsafe fn free_pinned(&self, memory: NonNull<u8>, _: usize) {
+        if self.enter().is_ok() {
+            // SAFETY: the memory is from `allocate_host`, by the caller's contract. An error leaves
+            // nothing to be done.
+            _ = unsafe { memory::free_host(memory) };
         }
     }
 

@@ -7,7 +7,9 @@
 use crate::device::{ComputeCapability, DeviceState};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use std::alloc::{self, Layout};
 use std::fmt;
+use std::ptr::NonNull;
 
 pub mod emulator;
 #[cfg(gpu)]
@@ -87,6 +89,9 @@ fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
     ))
 }
 
+/// Alignment of memory of the host that stands for page-locked memory: a cache line.
+const PINNED_ALIGN: usize = 64;
+
 /// Where kernels run.
 ///
 /// Methods take `&self`, so that [`Buffer`]s can live beside launches; any thread may call them.
@@ -140,6 +145,33 @@ pub trait Engine: Send + Sync {
 
     /// Frees what [`Engine::alloc`] returned.
     fn free(&self, ptr: DevicePtr);
+
+    /// Allocates page-locked memory of the host, aligned to 64 bytes at least and not initialised.
+    /// An engine without a driver gives ordinary memory.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] where the system has too little.
+    fn alloc_pinned(&self, bytes: usize) -> Result<NonNull<u8>, EngineError> {
+        let layout = Layout::from_size_align(bytes.max(1), PINNED_ALIGN).ok();
+        // SAFETY: the layout has a size that is not 0.
+        let memory = layout.map(|layout| unsafe { alloc::alloc(layout) });
+        memory.and_then(NonNull::new).ok_or_else(|| {
+            EngineError::Unavailable(format!(
+                "the host has no {bytes} bytes of memory: use smaller buffers"
+            ))
+        })
+    }
+
+    /// Frees what [`Engine::alloc_pinned`] returned.
+    ///
+    /// # Safety
+    /// `memory` is from `alloc_pinned` of this engine with as many bytes, and is not used again.
+    unsafe fn free_pinned(&self, memory: NonNull<u8>, bytes: usize) {
+        if let Ok(layout) = Layout::from_size_align(bytes.max(1), PINNED_ALIGN) {
+            // SAFETY: `alloc_pinned` has allocated with this layout, by the caller's contract.
+            unsafe { alloc::dealloc(memory.as_ptr(), layout) };
+        }
+    }
 
     /// Copies from the host to the device; complete when it returns.
     fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError>;

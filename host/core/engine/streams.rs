@@ -2,6 +2,8 @@
 
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
+use std::ffi::c_void;
+use std::ptr::NonNull;
 
 /// A stream of an engine: what is put on it runs in that order. Nothing is said about the order of
 /// two streams.
@@ -54,6 +56,44 @@ pub trait Streams {
         from: DevicePtr,
         bytes: usize,
     ) -> Result<(), EngineError>;
+
+    /// Puts a copy from the host to the device on a stream.
+    ///
+    /// # Errors
+    /// Where the device's range is not inside of an allocation.
+    ///
+    /// # Safety
+    /// `from` is the start of `bytes` readable bytes, which stay as they are until the copy has
+    /// run. Only from page-locked memory it runs beside other work.
+    unsafe fn upload_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<(), EngineError>;
+
+    /// Puts a copy from the device to the host on a stream.
+    ///
+    /// # Errors
+    /// Where the device's range is not inside of an allocation.
+    ///
+    /// # Safety
+    /// `to` is the start of `bytes` writable bytes, which nothing else uses until the copy has run.
+    unsafe fn download_on(
+        &self,
+        stream: StreamId,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        bytes: usize,
+    ) -> Result<(), EngineError>;
+
+    /// The driver's handle of a stream (a `CUstream`), whose context this makes current in the
+    /// calling thread; `None` where there is no driver.
+    ///
+    /// # Errors
+    /// Where the context cannot be used any more, or there is no such stream.
+    fn raw_stream(&self, stream: StreamId) -> Result<Option<NonNull<c_void>>, EngineError>;
 
     /// Writes one value into `bytes` bytes of device memory, in the order of a stream.
     ///

@@ -8,8 +8,9 @@ use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
 use kernels_gpu::gemm::planner::KernelSet;
 use kernels_gpu::gemm::planner::kernel_set::{
-    DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_90, OF_BF16_TO_BF16, OF_BF16_TO_BF16_90,
-    OF_F16, OF_F16_90, OF_F16_TO_F16, OF_F16_TO_F16_90, OF_TF32_90, SGEMM, SGEMM_PORTABLE,
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_80, OF_BF16_90, OF_BF16_TO_BF16,
+    OF_BF16_TO_BF16_80, OF_BF16_TO_BF16_90, OF_F16, OF_F16_80, OF_F16_90, OF_F16_TO_F16,
+    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_TF32_80, OF_TF32_90, SGEMM, SGEMM_PORTABLE,
 };
 
 /// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16),
@@ -25,10 +26,28 @@ pub trait GemmInput: bytemuck::Pod {
     /// The kernels for a compute capability, of a module that is embedded; for a
     /// [16-bit C](super::Description::c_16bit) where `c_16bit`.
     fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet;
+
+    /// The kernels of [`Precision::F32Split`](super::Precision::F32Split), where there are any.
+    fn split_kernels(_: ComputeCapability) -> Option<&'static KernelSet> {
+        None
+    }
+
+    /// The kernels with which [operators](super::Fusion) can be fused, where there are any.
+    fn fusing_kernels(_: ComputeCapability, _c_16bit: bool) -> Option<&'static KernelSet> {
+        None
+    }
 }
 
-/// f32 of which tensor cores take the sign, the exponent and 10 bits of the fraction. Only GPUs of
-/// compute capability 9.0 have kernels for it.
+/// `kernels` where the module of compute capability 8.0 is embedded and the device takes it.
+fn of_ampere(
+    compute_capability: ComputeCapability,
+    kernels: &'static KernelSet,
+) -> Option<&'static KernelSet> {
+    (newest(compute_capability, &[COMPUTE_CAPABILITY]) == COMPUTE_CAPABILITY).then_some(kernels)
+}
+
+/// f32 of which tensor cores take the sign, the exponent and 10 bits of the fraction, from compute
+/// capability 8.0 on. Before, all of its bits are used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(transparent)]
 pub struct Tf32(pub f32);
@@ -97,6 +116,10 @@ impl GemmInput for f32 {
             _ => &SGEMM,
         }
     }
+
+    fn split_kernels(compute_capability: ComputeCapability) -> Option<&'static KernelSet> {
+        of_ampere(compute_capability, &OF_F32_SPLIT_80)
+    }
 }
 
 impl GemmInput for f64 {
@@ -116,8 +139,19 @@ impl GemmInput for Tf32 {
     type Output = f32;
     const NAME: &'static str = "tf32";
 
-    fn kernels(_: ComputeCapability, _: bool) -> &'static KernelSet {
-        &OF_TF32_90
+    fn kernels(compute_capability: ComputeCapability, _: bool) -> &'static KernelSet {
+        match newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) {
+            HOPPER => &OF_TF32_90,
+            COMPUTE_CAPABILITY => &OF_TF32_80,
+            _ => &SGEMM_PORTABLE,
+        }
+    }
+
+    fn fusing_kernels(
+        compute_capability: ComputeCapability,
+        _: bool,
+    ) -> Option<&'static KernelSet> {
+        of_ampere(compute_capability, &OF_TF32_80)
     }
 }
 
@@ -126,12 +160,23 @@ impl GemmInput for f16 {
     const NAME: &'static str = "f16";
 
     fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet {
-        match (newest(compute_capability, &[HOPPER]), c_16bit) {
+        let newest = newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]);
+        match (newest, c_16bit) {
             (HOPPER, false) => &OF_F16_90,
             (HOPPER, true) => &OF_F16_TO_F16_90,
+            (COMPUTE_CAPABILITY, false) => &OF_F16_80,
+            (COMPUTE_CAPABILITY, true) => &OF_F16_TO_F16_80,
             (_, false) => &OF_F16,
             (_, true) => &OF_F16_TO_F16,
         }
+    }
+
+    fn fusing_kernels(
+        compute_capability: ComputeCapability,
+        c_16bit: bool,
+    ) -> Option<&'static KernelSet> {
+        let kernels = if c_16bit { &OF_F16_TO_F16_80 } else { &OF_F16_80 };
+        of_ampere(compute_capability, kernels)
     }
 }
 
@@ -140,12 +185,23 @@ impl GemmInput for bf16 {
     const NAME: &'static str = "bf16";
 
     fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet {
-        match (newest(compute_capability, &[HOPPER]), c_16bit) {
+        let newest = newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]);
+        match (newest, c_16bit) {
             (HOPPER, false) => &OF_BF16_90,
             (HOPPER, true) => &OF_BF16_TO_BF16_90,
+            (COMPUTE_CAPABILITY, false) => &OF_BF16_80,
+            (COMPUTE_CAPABILITY, true) => &OF_BF16_TO_BF16_80,
             (_, false) => &OF_BF16,
             (_, true) => &OF_BF16_TO_BF16,
         }
+    }
+
+    fn fusing_kernels(
+        compute_capability: ComputeCapability,
+        c_16bit: bool,
+    ) -> Option<&'static KernelSet> {
+        let kernels = if c_16bit { &OF_BF16_TO_BF16_80 } else { &OF_BF16_80 };
+        of_ampere(compute_capability, kernels)
     }
 }
 

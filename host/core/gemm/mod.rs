@@ -9,15 +9,20 @@
 mod input;
 pub mod layout;
 mod operand;
+pub mod options;
 pub mod tuning;
 
 pub use input::{GemmElement, GemmInput, GemmInto, Tf32};
+pub use options::{Activation, BiasAxis, Fusion, Precision};
 
 use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
-use kernels_gpu::gemm::planner::{Decomposition, GemmPlan, GemmProblem, TileScheduler, kernel_set};
+use kernels_gpu::gemm::epilogue::fusion::FusionParams;
+use kernels_gpu::gemm::planner::{
+    Decomposition, GemmPlan, GemmProblem, KernelSet, TileScheduler, kernel_set,
+};
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
 use kernels_gpu::gemm::wgmma::pack::Pack;
@@ -57,6 +62,10 @@ pub struct Description<T: GemmInput> {
     /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`.
     /// It makes no difference where those are the same.
     pub c_16bit: bool,
+    /// How f32 is multiplied.
+    pub precision: Precision,
+    /// Operators that are fused with the product.
+    pub fusion: Fusion,
 }
 
 /// Where a product is to be computed.
@@ -102,6 +111,28 @@ pub enum PlanError {
         /// Its leading dimension.
         leading: u32,
     },
+    /// No kernel has the precision.
+    #[error(
+        "no kernel splits {element} into terms on compute capability {capability}: take f32 on 8.0 \
+         or later, or `Precision::Native`"
+    )]
+    Precision {
+        /// Element type of A and B.
+        element: &'static str,
+        /// The device's, or what was asked for.
+        capability: ComputeCapability,
+    },
+    /// No kernel fuses operators with the product.
+    #[error(
+        "no kernel fuses operators with products of {element} on compute capability {capability}: \
+         take f16, bf16 or TF32 on 8.0 or later, or apply them to C"
+    )]
+    Fusion {
+        /// Element type of A and B.
+        element: &'static str,
+        /// The device's, or what was asked for.
+        capability: ComputeCapability,
+    },
     /// C has more tiles than a grid takes.
     #[error(
         "no kernel takes m, n and k of {extents:?}, {batch} in the batch: multiply parts of it"
@@ -128,7 +159,33 @@ impl<T: GemmInput> Description<T> {
             beta: dense.beta,
             aligned: [true; 3],
             c_16bit: false,
+            precision: Precision::Native,
+            fusion: Fusion::default(),
         }
+    }
+
+    /// The kernels for it on a device.
+    ///
+    /// # Errors
+    /// [`PlanError::Precision`], [`PlanError::Fusion`].
+    pub fn kernels(&self, device: DeviceLimits) -> Result<&'static KernelSet, PlanError> {
+        let capability = device.compute_capability;
+        let kernels = match self.precision {
+            Precision::Native => T::kernels(capability, self.c_16bit),
+            Precision::F32Split => {
+                T::split_kernels(capability).ok_or(PlanError::Precision {
+                    element: T::NAME,
+                    capability,
+                })?
+            }
+        };
+        if self.fusion.is_none() || kernels.takes_fusion {
+            return Ok(kernels);
+        }
+        T::fusing_kernels(capability, self.c_16bit).ok_or(PlanError::Fusion {
+            element: T::NAME,
+            capability,
+        })
     }
 
     /// Whether the kernels can address the operands.
@@ -161,6 +218,16 @@ impl<T: GemmInput> Description<T> {
         [whole(0, !self.transposed[0]), whole(1, self.transposed[1])]
     }
 
+    /// Whether the rows of A and of B, as they are stored, start at multiples of 16 bytes.
+    pub fn aligned_rows(&self) -> [bool; 2] {
+        let per_vector = (16 / size_of::<T>()) as u32;
+        [0, 1].map(|operand| {
+            self.aligned[operand]
+                && self.leading[operand].is_multiple_of(per_vector)
+                && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
+        })
+    }
+
     /// What the choice of a kernel depends on.
     pub fn problem(&self, device: DeviceLimits) -> GemmProblem {
         let [m, n, k] = self.extents;
@@ -168,14 +235,19 @@ impl<T: GemmInput> Description<T> {
             extents: [m.max(1), n.max(1), k],
             transposed: self.transposed,
             vectors: self.vectors(),
+            aligned_rows: self.aligned_rows(),
+            fused: !self.fusion.is_none(),
             tma_store: false,
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),
             shared_bytes: device.shared_bytes(),
         };
-        match T::kernels(device.compute_capability, self.c_16bit).persistent_tiles {
-            [] => problem,
-            _ => Oriented::of(self).problem(problem),
+        // Where there are no kernels, `plan` says so.
+        match self.kernels(device) {
+            Ok(kernels) if !kernels.persistent_tiles.is_empty() => {
+                Oriented::of(self).problem(problem)
+            }
+            _ => problem,
         }
     }
 
@@ -208,7 +280,7 @@ pub fn plan<T: GemmInput>(
     tuned: &Choices,
 ) -> Result<Plan, PlanError> {
     description.check()?;
-    let kernels = T::kernels(device.compute_capability, description.c_16bit);
+    let kernels = description.kernels(device)?;
     let problem = description.problem(device);
     let measured = tuned.get(&ProblemKey::of(description)).and_then(|tuned| {
         let mut candidates = kernels.candidates(&problem);
@@ -240,13 +312,24 @@ pub fn plan_choice<T: GemmInput>(
     }
     plan.workspace_bytes = choice.workspace_bytes;
     plan.zeroed_bytes = choice.zeroed_bytes;
-    let kernels = T::kernels(device.compute_capability, description.c_16bit);
+    // A choice is of kernels that there are.
+    let kernels = description.kernels(device);
+    let kernels = kernels.unwrap_or(T::kernels(device.compute_capability, description.c_16bit));
     let module = |name: &str| {
         let mut entries = kernels.entries();
         let known = entries.find(|(entry, _)| *entry == name);
         known.map_or(PORTABLE, |(_, capability)| capability.into())
     };
-    let [params, reduction_params] = parameters(description, choice, &mut plan);
+    let takes_fusion =
+        kernels.takes_fusion && kernels.tiles.iter().any(|tile| tile.entry == choice.entry);
+    let [mut params, reduction_params] = parameters(description, choice, &mut plan);
+    if takes_fusion {
+        let fusion = description.fusion.params(description.c_16bit);
+        params.push(Param::Bytes(bytes(&fusion)));
+        // Where there is no bias or residual the pointer is not used.
+        let pointer = |input: Option<usize>| input.map_or(Param::Output, Param::InputPtr);
+        params.extend(description.fusion.inputs().map(pointer));
+    }
     plan.launches.push(PlannedLaunch {
         entry: choice.entry,
         compute_capability: module(choice.entry),
@@ -359,6 +442,10 @@ const _: () = assert!(size_of::<GemmParams<f64>>() == 8 * 4 + 3 * 8 + 2 * 8);
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for GridSchedulerParams {}
 const _: () = assert!(size_of::<GridSchedulerParams>() == 8 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for FusionParams {}
+const _: () = assert!(size_of::<FusionParams>() == 4 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for TileSchedulerParams {}

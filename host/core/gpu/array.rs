@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Elements in device memory, which is freed with the value.
 pub struct DeviceArray<T> {
-    engine: Arc<dyn Engine>,
+    pub(super) engine: Arc<dyn Engine>,
     pointer: DevicePtr,
     len: usize,
     elements: PhantomData<T>,

@@ -143,6 +143,16 @@ pub enum Error {
         /// Elements that are expected.
         expected: usize,
     },
+    /// A part of an array that reaches beyond it.
+    #[error("{len} elements from {start} on are not in an array of {of}: take a part of it")]
+    Range {
+        /// The first one.
+        start: usize,
+        /// How many.
+        len: usize,
+        /// Elements of the array.
+        of: usize,
+    },
     /// Arguments that break the contract of a kernel of the safe form.
     #[error(transparent)]
     Contract(#[from] ContractError),

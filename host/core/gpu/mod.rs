@@ -85,6 +85,7 @@ mod matrix;
 mod notice;
 mod product;
 mod queue;
+mod transfer;
 mod transpose;
 mod typed;
 
@@ -96,6 +97,7 @@ pub use layout::Layout;
 pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
 pub use ptx_emulator::sanitize::Finding;
 pub use queue::Event;
+pub use transfer::PinnedArray;
 pub use typed::{TypedArgument, TypedArguments, TypedKernel, TypedLaunch};
 
 use crate::engine::emulator::EmulatorEngine;

@@ -272,5 +272,6 @@ fn describe<T: GemmInto<O>, O: Pod>(
         beta,
         aligned: places.map(aligned),
         c_16bit: T::C_16BIT,
+        ..Description::dense([0; 3], [false; 2])
     })
 }

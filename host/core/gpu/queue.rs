@@ -5,6 +5,8 @@ use crate::engine::Engine;
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
+use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -64,6 +66,42 @@ impl Queue {
         match &self.stream {
             None => self.engine.fill(to, bytes, value),
             Some(stream) => streams(&*self.engine)?.fill_on(stream.id, to, bytes, value),
+        }
+    }
+
+    /// Starts a copy to the device.
+    ///
+    /// # Safety
+    /// As [`Streams::upload_on`].
+    pub(super) unsafe fn upload(
+        &self,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { streams(&*self.engine)?.upload_on(self.id(), to, from, bytes) }
+    }
+
+    /// Starts a copy to the host.
+    ///
+    /// # Safety
+    /// As [`Streams::download_on`].
+    pub(super) unsafe fn download(
+        &self,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { streams(&*self.engine)?.download_on(self.id(), to, from, bytes) }
+    }
+
+    /// The driver's handle of the stream, where it has one.
+    pub(super) fn raw(&self) -> Result<Option<NonNull<c_void>>, EngineError> {
+        match self.engine.streams() {
+            None => Ok(None),
+            Some(streams) => streams.raw_stream(self.id()),
         }
     }
 

@@ -21,7 +21,8 @@ pub struct Tally {
     store_sectors: Option<[f64; 2]>,
     /// Wavefronts of shared memory for each that the bytes would need, and all of them.
     conflicts: Option<[f64; 2]>,
-    /// What 32 useful operations are: "multiply-adds" or "outputs".
+    /// What 32 useful operations are: "multiply-adds", "outputs" or, where there are few of these,
+    /// "inputs".
     useful: &'static str,
     /// Sectors of global memory for 32 of them.
     sectors: f64,
@@ -70,7 +71,7 @@ pub fn tally(
 
 impl Tally {
     fn of(profile: &Profile) -> Self {
-        let launches = || std::iter::once(&profile.counters).chain(&profile.following);
+        let launches = || profile.launches();
         let sum = |count: fn(&Counts) -> u64| -> u64 {
             launches().map(|launch| count(&launch.total())).sum()
         };
@@ -79,11 +80,13 @@ impl Tally {
             _ if operation.flops(shape) > 0.0 && operation.uses_k() => {
                 ("multiply-adds", operation.flops(shape) / 64.0)
             }
-            Operation::MatVec { .. } => ("multiply-adds", operation.flops(shape) / 64.0),
-            _ => {
-                let (rows, columns) = operation.extent(shape);
-                ("outputs", (rows * columns) as f64 / 32.0)
+            Operation::MatVec { .. } | Operation::SpMv => {
+                ("multiply-adds", operation.flops(shape) / 64.0)
             }
+            Operation::Sum | Operation::Histogram => {
+                ("inputs", operation.elements(shape).0 as f64 / 32.0)
+            }
+            _ => ("outputs", operation.elements(shape).1 as f64 / 32.0),
         };
         let per_unit = |count: u64| count as f64 / units.max(1.0);
         let ratio = |one: u64, of: u64| {

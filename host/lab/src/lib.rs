@@ -14,6 +14,7 @@
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
+//! | [`trace`] | the accesses of one warp, lane by lane |
 //! | [`ladder`] | why a rung is faster than the one before it, from counters |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | `peer`, [`compare`] | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
@@ -43,4 +44,5 @@ pub mod results;
 pub mod run;
 pub mod sanitize;
 pub mod sweep;
+pub mod trace;
 pub mod tune;

@@ -47,7 +47,7 @@ pub fn default_shape(rung: &Rung) -> Shape {
             n: elements,
             k: 64,
         },
-        Precondition::Any => SIZES[0],
+        Precondition::Any | Precondition::MostRows(_) | Precondition::MostElements(_) => SIZES[0],
     })
 }
 

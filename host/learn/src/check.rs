@@ -3,7 +3,7 @@
 use super::exercise::{Argument, Case, Exercise};
 use super::figures::{self, Figures};
 use super::verdict::{Array, Site, UNWRITTEN, Verdict, Wrong};
-use ptx_emulator::sanitize::Tool;
+use ptx_emulator::sanitize::{Problem, Tool};
 use ptx_emulator::{
     Args, Counters, FaultKind, Kernel, KernelError, LaunchConfig, LaunchError, Memory, MemoryError,
     Module, Sanitizer,
@@ -129,14 +129,18 @@ fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, Che
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
     let ended =
         kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut sanitizer);
+    let mut findings = sanitizer.findings();
     match ended {
         Err(LaunchError::Fault(fault)) if matches!(fault.kind, FaultKind::Budget(_)) => {
-            return Ok(Some(Verdict::Endless { case }));
+            // What else was found may be why the kernel does not end.
+            findings.retain(|finding| finding.problem != Problem::Stopped);
+            if findings.is_empty() {
+                return Ok(Some(Verdict::Endless { case }));
+            }
         }
         Ok(_) | Err(LaunchError::Fault(_)) => {}
         Err(refused) => return Err(refused.into()),
     }
-    let findings = sanitizer.findings();
     let more = findings.len().saturating_sub(1);
     Ok(findings.into_iter().next().map(|finding| {
         let region = finding.region.as_ref();
@@ -156,7 +160,8 @@ fn count(kernel: &Kernel, case: &Case) -> Result<(Figures, Vec<f32>), CheckError
     let launch = PreparedLaunch::new(case, Some(UNWRITTEN))?;
     let mut counters = Counters::new();
     kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut counters)?;
-    Ok((counters.total().into(), launch.result()?))
+    let figures = Figures::of_launch(kernel, &counters);
+    Ok((figures, launch.result()?))
 }
 
 /// The array that holds the result of a case.

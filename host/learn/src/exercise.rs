@@ -15,6 +15,8 @@ pub struct Exercise {
     pub teaches: &'static str,
     /// Its texts.
     pub files: Files,
+    /// The page of the book that it belongs to, without `.md`.
+    pub chapter: &'static str,
     /// What the kernel has to compute.
     pub problem: Problem,
     /// What the kernel may ask of the machine. Empty where every right answer passes.
@@ -34,10 +36,18 @@ pub enum Part {
     Warps,
     /// Transposes.
     Transpose,
+    /// All blocks together: reductions, scans, histograms.
+    Blocks,
+    /// Rows that are normalised: softmax, layer normalisation.
+    Rows,
     /// Matrix-vector products.
     Matvec,
     /// Matrix products.
     Matmul,
+    /// Asynchronous copies and barriers that count.
+    Async,
+    /// Tensor cores.
+    TensorCores,
     /// Kernels that are wrong.
     Detective,
 }
@@ -50,8 +60,12 @@ impl fmt::Display for Part {
             Part::Shared => "shared memory",
             Part::Warps => "warps",
             Part::Transpose => "transpose",
+            Part::Blocks => "all blocks",
+            Part::Rows => "rows",
             Part::Matvec => "matrix-vector product",
             Part::Matmul => "matrix product",
+            Part::Async => "asynchronous copies",
+            Part::TensorCores => "tensor cores",
             Part::Detective => "detective",
         })
     }
@@ -122,6 +136,8 @@ pub enum Holds {
     Digits,
     /// Nothing yet: the result.
     Result,
+    /// Zeros that the kernel works with: no input and no result.
+    Zeros,
     /// Zeros, to which the result is added.
     ResultFromZeros,
     /// Whole numbers as in [`Digits`](Holds::Digits), which the kernel replaces by the result.
@@ -143,7 +159,7 @@ impl Holds {
             Holds::Count => Some((0..count).map(|i| i as f32).collect()),
             Holds::Digits | Holds::ResultInPlace => Some(digits(index, count)),
             Holds::Result => None,
-            Holds::ResultFromZeros => Some(vec![0.0; count]),
+            Holds::Zeros | Holds::ResultFromZeros => Some(vec![0.0; count]),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a kernel asks of the machine, beside what the reference asks.
 
-use ptx_emulator::counters::Counts;
+use ptx_emulator::{Counters, Kernel};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,17 +34,23 @@ pub enum Figure {
     Instructions,
     /// Warp instructions at barriers of the block.
     Barriers,
+    /// Bytes of shared memory that a block takes.
+    SharedBytes,
+    /// Warp instructions that load from global memory into registers: no asynchronous copies.
+    RegisterLoads,
 }
 
 impl Figure {
     /// All of them, in the order of a score.
-    pub const ALL: [Figure; 6] = [
+    pub const ALL: [Figure; 8] = [
         Figure::GlobalRequests,
         Figure::GlobalSectors,
         Figure::SharedRequests,
         Figure::Conflicts,
         Figure::Instructions,
         Figure::Barriers,
+        Figure::SharedBytes,
+        Figure::RegisterLoads,
     ];
 }
 
@@ -57,6 +63,8 @@ impl fmt::Display for Figure {
             Figure::Conflicts => "bank conflicts",
             Figure::Instructions => "instructions",
             Figure::Barriers => "barriers",
+            Figure::SharedBytes => "shared bytes",
+            Figure::RegisterLoads => "register loads",
         })
     }
 }
@@ -71,6 +79,8 @@ pub struct Figures {
     pub conflicts: u64,
     pub instructions: u64,
     pub barriers: u64,
+    pub shared_bytes: u64,
+    pub register_loads: u64,
 }
 
 impl Figures {
@@ -83,13 +93,21 @@ impl Figures {
             Figure::Conflicts => self.conflicts,
             Figure::Instructions => self.instructions,
             Figure::Barriers => self.barriers,
+            Figure::SharedBytes => self.shared_bytes,
+            Figure::RegisterLoads => self.register_loads,
         }
     }
 }
 
-impl From<Counts> for Figures {
-    fn from(counts: Counts) -> Self {
+impl Figures {
+    /// What a launch of this kernel asked of the machine.
+    pub(super) fn of_launch(kernel: &Kernel, counters: &Counters) -> Self {
+        let counts = counters.total();
         let (global, shared) = (counts.global(), counts.shared());
+        let instructions = counters.instructions();
+        let to_registers = instructions
+            .iter()
+            .filter(|(id, _)| kernel.instruction(*id).opcode().starts_with("ld."));
         Figures {
             global_requests: global.requests,
             global_sectors: global.sectors,
@@ -97,6 +115,10 @@ impl From<Counts> for Figures {
             conflicts: shared.wavefronts.saturating_sub(shared.ideal_wavefronts),
             instructions: counts.warp_instructions,
             barriers: counts.barriers,
+            shared_bytes: kernel.static_shared_bytes().into(),
+            register_loads: to_registers
+                .map(|(_, counts)| counts.global_loads.requests)
+                .sum(),
         }
     }
 }
@@ -109,5 +131,7 @@ impl AddAssign for Figures {
         self.conflicts += other.conflicts;
         self.instructions += other.instructions;
         self.barriers += other.barriers;
+        self.shared_bytes = self.shared_bytes.max(other.shared_bytes);
+        self.register_loads += other.register_loads;
     }
 }

@@ -3,7 +3,8 @@
 use super::exercise::Exercise;
 use super::progress::Progress;
 use super::{ALL, number};
-use cuda_builder::{CudaBuilder, CudaBuilderError};
+use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch};
+use ptx_emulator::counters::SourceLine;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,10 @@ const TOOLCHAIN: &str = include_str!("../exercises/rust-toolchain.toml");
 
 /// The versions of what `cuda_std` depends on, so that a first build asks no registry what is new.
 const LOCK: &str = include_str!("../exercises/Cargo.lock");
+
+/// What exercises are compiled for: the oldest that has asynchronous copies and mbarriers, and for
+/// which rustc is told no PTX version, about which it warns.
+pub const ARCH: NvvmArch = NvvmArch::Compute86;
 
 /// Where the learner's progress is kept.
 const PROGRESS: &str = "progress.json";
@@ -187,9 +192,17 @@ impl Folder {
     /// Those of [`CudaBuilder::compile`]: no toolchain, or a file that does not compile.
     pub fn compile(&self, exercise: &Exercise) -> Result<String, CudaBuilderError> {
         let builder = CudaBuilder::new(&self.0)
+            .arch(ARCH)
             .target_dir(self.build_folder())
             .build_args(&["--quiet", "--features", exercise.name]);
         Ok(builder.compile()?.text)
+    }
+
+    /// The text of a line of a file of the folder, without the blanks around it.
+    pub fn line(&self, place: &SourceLine) -> Option<String> {
+        let text = std::fs::read_to_string(self.0.join(&place.file)).ok()?;
+        let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
+        Some(line.trim().to_owned())
     }
 
     /// Whether anything was compiled here.

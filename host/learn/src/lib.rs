@@ -17,7 +17,7 @@ mod verdict;
 pub use check::{CheckError, check};
 pub use exercise::{Argument, Case, Demand, Exercise, Files, Given, Holds, Part, Problem};
 pub use figures::{Figure, Figures, reference};
-pub use folder::{Folder, FolderError};
+pub use folder::{ARCH, Folder, FolderError};
 pub use progress::Progress;
 pub use table::ALL;
 pub use verdict::{Site, Verdict, Wrong};

@@ -13,6 +13,7 @@
 //! | [`bank_conflicts`] | in how many wavefronts is a shared access of a warp served? | 003 |
 //! | [`interval`] | how long does one thread take for one round, and how many threads saturate what? | 002 |
 //! | [`target`] | does this GPU run the kernel at all? | PTX ISA |
+//! | [`links`] | how long does a product take on several GPUs, and how is it divided? | Hockney 1994 |
 //! | [`predict`](mod@predict) | all of it together: a time and what limits it | |
 //!
 //! Sources 000 to 004 are the course notes that this project's kernels are from: 000 is CSE 260,
@@ -28,6 +29,7 @@ pub mod coalescing;
 pub mod devices;
 mod figure;
 pub mod interval;
+pub mod links;
 pub mod littles_law;
 pub mod occupancy;
 mod pattern;

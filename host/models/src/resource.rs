@@ -44,6 +44,8 @@ pub enum Bound {
     Latency,
     /// Too few blocks for one to compute while another loads: barriers keep a block's phases apart.
     Barriers,
+    /// Atomics, which a unit does one after the other where they go to one word.
+    Atomics,
 }
 
 impl Bound {
@@ -74,6 +76,7 @@ impl fmt::Display for Bound {
             Bound::Blocks => "starts of blocks",
             Bound::Latency => "latency",
             Bound::Barriers => "barriers",
+            Bound::Atomics => "atomics",
         })
     }
 }

@@ -59,7 +59,10 @@ fn size(rung: &Rung, least: u32) -> Shape {
         Precondition::Multiples { m, n, k } => {
             [m, n, k].map(|of| least.next_multiple_of(of.max(1)))
         }
-        Precondition::Any | Precondition::Elements(_) => [least; 3],
+        Precondition::Any
+        | Precondition::Elements(_)
+        | Precondition::MostRows(_)
+        | Precondition::MostElements(_) => [least; 3],
     };
     Shape { m, n, k }
 }
@@ -77,7 +80,7 @@ fn count_one(rung: &'static Rung) -> Option<Counted> {
     let shape = size(rung, least);
     let admitted = preflight(&emulator, rung, shape).ok()?;
     let profile = profile(&emulator, &admitted, SEED).ok()?;
-    let measurement = Measurement::from(&profile.counters);
+    let measurement = Measurement::from(profile.main());
     let total = &measurement.total;
     // Less than what must move means that what the copy engine moved is not counted.
     let least = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;

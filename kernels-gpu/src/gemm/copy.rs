@@ -81,6 +81,13 @@ pub mod layout {
 
     /// Any of these, given at run time. Not for a [`TileLoader`](super::TileLoader).
     pub const ANY: u32 = 3;
+
+    /// Rows extend along k, and start at multiples of 16 bytes. Their extent is any. Not for a
+    /// [`TileLoader`](super::TileLoader).
+    pub const K_MAJOR_VECTORS: u32 = 4;
+    /// Rows extend along m or n, and start at multiples of 16 bytes. Their extent is any. Not for a
+    /// [`TileLoader`](super::TileLoader).
+    pub const MN_MAJOR_VECTORS: u32 = 5;
 }
 
 /// A panel of an operand: `BMN` rows of A, or columns of B, from `first` on, and all of k from

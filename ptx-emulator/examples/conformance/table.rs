@@ -5,498 +5,50 @@ use std::fmt::Write;
 
 use ptx_emulator::Module;
 
-/// Families of forms: an opcode with alternatives in brackets, `|` between them and nothing for
-/// none, and its operands. Letters stand for registers: `h` of 16, `r` of 32, `x` of 64 bits, `p`
-/// predicates, `R` addresses; anything else is text.
-const FORMS: &[(&str, &str)] = &[
-    // Integer arithmetic.
-    ("[add|sub].[u16|s16]", "h,h,h"),
-    ("[add|sub].[u32|s32]", "r,r,r"),
-    ("[add|sub].sat.s32", "r,r,r"),
-    ("[add|sub].[u64|s64]", "x,x,x"),
-    ("add.[u16x2|s16x2]", "r,r,r"),
-    ("[add|addc|sub|subc][.cc].[u32|s32]", "r,r,r"),
-    ("[add|addc|sub|subc][.cc].[u64|s64]", "x,x,x"),
-    ("mul.[lo|hi].[u16|s16]", "h,h,h"),
-    ("mul.[lo|hi].[u32|s32]", "r,r,r"),
-    ("mul.[lo|hi].[u64|s64]", "x,x,x"),
-    ("mul.wide.[u16|s16]", "r,h,h"),
-    ("mul.wide.[u32|s32]", "x,r,r"),
-    ("mad.[lo|hi].[u16|s16]", "h,h,h,h"),
-    ("mad.[lo|hi].[u32|s32]", "r,r,r,r"),
-    ("mad.[lo|hi].[u64|s64]", "x,x,x,x"),
-    ("mad.wide.[u16|s16]", "r,h,h,r"),
-    ("mad.wide.[u32|s32]", "x,r,r,x"),
-    ("mad.hi.sat.s32", "r,r,r,r"),
-    ("[mad|madc].[lo|hi].cc.[u32|s32]", "r,r,r,r"),
-    ("madc.[lo|hi].[u32|s32]", "r,r,r,r"),
-    ("[mad|madc].[lo|hi].cc.[u64|s64]", "x,x,x,x"),
-    ("madc.[lo|hi].[u64|s64]", "x,x,x,x"),
-    ("mul24.[lo|hi].[u32|s32]", "r,r,r"),
-    ("mad24.[lo|hi].[u32|s32]", "r,r,r,r"),
-    ("mad24.hi.sat.s32", "r,r,r,r"),
-    ("sad.[u16|s16]", "h,h,h,h"),
-    ("sad.[u32|s32]", "r,r,r,r"),
-    ("sad.[u64|s64]", "x,x,x,x"),
-    ("[div|rem|min|max].[u16|s16]", "h,h,h"),
-    ("[div|rem|min|max].[u32|s32]", "r,r,r"),
-    ("[div|rem|min|max].[u64|s64]", "x,x,x"),
-    ("[min|max].[u16x2|s16x2|relu.s16x2|relu.s32]", "r,r,r"),
-    ("[abs|neg].s16", "h,h"),
-    ("[abs|neg].s32", "r,r"),
-    ("[abs|neg].s64", "x,x"),
-    ("[popc|clz|brev].b32", "r,r"),
-    ("[popc|clz].b64", "r,x"),
-    ("brev.b64", "x,x"),
-    ("bfind[.shiftamt].[u32|s32]", "r,r"),
-    ("bfind[.shiftamt].[u64|s64]", "r,x"),
-    ("fns.b32", "r,r,r,r"),
-    ("bfe.[u32|s32]", "r,r,r,r"),
-    ("bfe.[u64|s64]", "x,x,r,r"),
-    ("bfi.b32", "r,r,r,r,r"),
-    ("bfi.b64", "x,x,x,r,r"),
-    ("szext.[clamp|wrap].[u32|s32]", "r,r,r"),
-    ("bmsk.[clamp|wrap].b32", "r,r,r"),
-    ("dp4a.[u32|s32].[u32|s32]", "r,r,r,r"),
-    ("dp2a.[lo|hi].[u32|s32].[u32|s32]", "r,r,r,r"),
-    // Logic and shifts.
-    ("[and|or|xor].pred", "p,p,p"),
-    ("[and|or|xor].b16", "h,h,h"),
-    ("[and|or|xor].b32", "r,r,r"),
-    ("[and|or|xor].b64", "x,x,x"),
-    ("not.pred", "p,p"),
-    ("[not|cnot].b16", "h,h"),
-    ("[not|cnot].b32", "r,r"),
-    ("[not|cnot].b64", "x,x"),
-    ("lop3.b32", "r,r,r,r,30"),
-    ("lop3.[or|and].b32", "r|p,r,r,r,30,p"),
-    ("shf.[l|r].[clamp|wrap].b32", "r,r,r,r"),
-    ("shl.b16", "h,h,r"),
-    ("shl.b32", "r,r,r"),
-    ("shl.b64", "x,x,r"),
-    ("shr.[b16|u16|s16]", "h,h,r"),
-    ("shr.[b32|u32|s32]", "r,r,r"),
-    ("shr.[b64|u64|s64]", "x,x,r"),
-    ("prmt.b32[|.f4e|.b4e|.rc8|.ecl|.ecr|.rc16]", "r,r,r,r"),
-    // Floats.
-    ("[add|sub|mul][|.rn|.rz|.rm|.rp][.ftz][.sat].f32", "r,r,r"),
-    ("[add|sub|mul][|.rn|.rz|.rm|.rp].f64", "x,x,x"),
-    ("[add|sub|mul][|.rn][.ftz][.sat].f16", "h,h,h"),
-    ("[add|sub|mul][|.rn][.ftz][.sat].f16x2", "r,r,r"),
-    ("[add|sub|mul][|.rn].bf16", "h,h,h"),
-    ("[add|sub|mul][|.rn].bf16x2", "r,r,r"),
-    ("[add|sub|mul][|.rn|.rz|.rm|.rp][.ftz].f32x2", "x,x,x"),
-    ("[fma|mad].[rn|rz|rm|rp][.ftz][.sat].f32", "r,r,r,r"),
-    ("[fma|mad].[rn|rz|rm|rp].f64", "x,x,x,x"),
-    ("fma.rn[.ftz][|.sat|.relu].f16", "h,h,h,h"),
-    ("fma.rn[.ftz][|.sat|.relu].f16x2", "r,r,r,r"),
-    ("fma.rn[.relu].bf16", "h,h,h,h"),
-    ("fma.rn[.relu].bf16x2", "r,r,r,r"),
-    ("fma.rn.oob[.relu].[f16|bf16]", "h,h,h,h"),
-    ("fma.[rn|rz|rm|rp][.ftz].f32x2", "x,x,x,x"),
-    ("div.[approx|full|rn|rz|rm|rp][.ftz].f32", "r,r,r"),
-    ("div.[rn|rz|rm|rp].f64", "x,x,x"),
-    ("[abs|neg][.ftz].f32", "r,r"),
-    ("[abs|neg].f64", "x,x"),
-    ("[abs|neg][.ftz].f16", "h,h"),
-    ("[abs|neg][.ftz].f16x2", "r,r"),
-    ("[abs|neg].bf16", "h,h"),
-    ("[abs|neg].bf16x2", "r,r"),
-    ("[min|max][.ftz][.NaN][.xorsign.abs].f32", "r,r,r"),
-    ("[min|max][.ftz][.NaN].f32", "r,r,r,r"),
-    ("[min|max].f64", "x,x,x"),
-    ("[min|max][.ftz][.NaN][.xorsign.abs].f16", "h,h,h"),
-    ("[min|max][.ftz][.NaN][.xorsign.abs].f16x2", "r,r,r"),
-    ("[min|max][.NaN][.xorsign.abs].bf16", "h,h,h"),
-    ("[min|max][.NaN][.xorsign.abs].bf16x2", "r,r,r"),
-    ("[rcp|sqrt].[approx|rn|rz|rm|rp][.ftz].f32", "r,r"),
-    ("[rcp|sqrt].[rn|rz|rm|rp].f64", "x,x"),
-    ("[rcp|rsqrt].approx.ftz.f64", "x,x"),
-    ("rsqrt.approx[.ftz].f32", "r,r"),
-    ("rsqrt.approx.f64", "x,x"),
-    ("[sin|cos|lg2|ex2].approx[.ftz].f32", "r,r"),
-    ("ex2.approx.[f16|ftz.bf16]", "h,h"),
-    ("ex2.approx.[f16x2|ftz.bf16x2]", "r,r"),
-    ("tanh.approx.f32", "r,r"),
-    ("tanh.approx.[f16|bf16]", "h,h"),
-    ("tanh.approx.[f16x2|bf16x2]", "r,r"),
-    (
-        "testp.[finite|infinite|number|notanumber|normal|subnormal].f32",
-        "p,r",
-    ),
-    (
-        "testp.[finite|infinite|number|notanumber|normal|subnormal].f64",
-        "p,x",
-    ),
-    ("copysign.f32", "r,r,r"),
-    ("copysign.f64", "x,x,x"),
-    // Comparison and selection.
-    ("setp.[eq|ne][|.and|.or|.xor].b16", "p[|p],h,h[,p]"),
-    ("setp.[eq|ne][|.and|.or|.xor].b32", "p[|p],r,r[,p]"),
-    ("setp.[eq|ne][|.and|.or|.xor].b64", "p[|p],x,x[,p]"),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|lo|ls|hi|hs][|.and|.or|.xor].u16",
-        "p[|p],h,h[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|lo|ls|hi|hs][|.and|.or|.xor].u32",
-        "p[|p],r,r[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|lo|ls|hi|hs][|.and|.or|.xor].u64",
-        "p[|p],x,x[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge][|.and|.or|.xor].s16",
-        "p[|p],h,h[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge][|.and|.or|.xor].s32",
-        "p[|p],r,r[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge][|.and|.or|.xor].s64",
-        "p[|p],x,x[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan][|.and|.or|.xor][.ftz].f32",
-        "p[|p],r,r[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan][|.and|.or|.xor].f64",
-        "p[|p],x,x[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan][|.and|.or|.xor][.ftz].f16",
-        "p,h,h[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan][|.and|.or|.xor][.ftz].f16x2",
-        "p|p,r,r[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan][|.and|.or|.xor].bf16",
-        "p,h,h[,p]",
-    ),
-    (
-        "setp.[eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan][|.and|.or|.xor].bf16x2",
-        "p|p,r,r[,p]",
-    ),
-    (
-        "set.[eq|ne|lt|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u32|s32]",
-        "r,r,r[,p]",
-    ),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor][.ftz].[u32|s32|f32].f32",
-        "r,r,r[,p]",
-    ),
-    ("set.[eq|lt|geu|num][|.and].[u32|s32|f32].f64", "r,x,x[,p]"),
-    ("set.[eq|lt][|.and].[u32|s32|f32].[u64|s64]", "r,x,x[,p]"),
-    ("set.[eq|lt][|.and].[u32|s32|f32].[u16|s16]", "r,h,h[,p]"),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor][.ftz].[u32|s32].f16",
-        "r,h,h[,p]",
-    ),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor][.ftz].[u16|s16|f16].f16",
-        "h,h,h[,p]",
-    ),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor][.ftz].[u32|s32|f16x2].f16x2",
-        "r,r,r[,p]",
-    ),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor].[u32|s32].bf16",
-        "r,h,h[,p]",
-    ),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor].[u16|s16|bf16].bf16",
-        "h,h,h[,p]",
-    ),
-    (
-        "set.[eq|lt|geu|num][|.and|.or|.xor].[u32|s32|bf16x2].bf16x2",
-        "r,r,r[,p]",
-    ),
-    ("set.[eq|lt].[f16|bf16].[u32|s32|f32]", "h,r,r"),
-    ("set.[eq|lt].[f16|bf16].[u64|s64|f64]", "h,x,x"),
-    ("selp.[b16|u16|s16]", "h,h,h,p"),
-    ("selp.[b32|u32|s32|f32]", "r,r,r,p"),
-    ("selp.[b64|u64|s64|f64]", "x,x,x,p"),
-    ("slct.[b16|u16|s16].s32", "h,h,h,r"),
-    ("slct.[b32|u32|s32|f32].s32", "r,r,r,r"),
-    ("slct.[b64|u64|s64|f64].s32", "x,x,x,r"),
-    ("slct[.ftz].[b16|u16|s16].f32", "h,h,h,r"),
-    ("slct[.ftz].[b32|u32|s32|f32].f32", "r,r,r,r"),
-    ("slct[.ftz].[b64|u64|s64|f64].f32", "x,x,x,r"),
-    // Conversions.
-    (
-        "cvt[.sat].[u8|s8|u16|s16|u32|s32].[u8|s8|u16|s16|u32|s32]",
-        "r,r",
-    ),
-    ("cvt[.sat].[u64|s64].[u8|s8|u16|s16|u32|s32]", "x,r"),
-    ("cvt[.sat].[u8|s8|u16|s16|u32|s32].[u64|s64]", "r,x"),
-    ("cvt[.sat].[u64|s64].[u64|s64]", "x,x"),
-    ("cvt.[rn|rz|rm|rp][.sat].f16.[u8|s8|u16|s16|u32|s32]", "h,r"),
-    ("cvt.[rn|rz|rm|rp][.sat].f16.[u64|s64]", "h,x"),
-    ("cvt.[rn|rz|rm|rp].bf16.[u8|s8|u16|s16|u32|s32]", "h,r"),
-    ("cvt.[rn|rz|rm|rp].bf16.[u64|s64]", "h,x"),
-    (
-        "cvt.[rn|rz|rm|rp][.ftz][.sat].f32.[u8|s8|u16|s16|u32|s32]",
-        "r,r",
-    ),
-    ("cvt.[rn|rz|rm|rp][.ftz][.sat].f32.[u64|s64]", "r,x"),
-    ("cvt.[rn|rz|rm|rp][.sat].f64.[u8|s8|u16|s16|u32|s32]", "x,r"),
-    ("cvt.[rn|rz|rm|rp][.sat].f64.[u64|s64]", "x,x"),
-    (
-        "cvt.[rni|rzi|rmi|rpi][.sat].[u8|s8|u16|s16|u32|s32].[f16|bf16]",
-        "r,h",
-    ),
-    ("cvt.[rni|rzi|rmi|rpi][.sat].[u64|s64].[f16|bf16]", "x,h"),
-    (
-        "cvt.[rni|rzi|rmi|rpi][.ftz][.sat].[u8|s8|u16|s16|u32|s32].f32",
-        "r,r",
-    ),
-    ("cvt.[rni|rzi|rmi|rpi][.ftz][.sat].[u64|s64].f32", "x,r"),
-    (
-        "cvt.[rni|rzi|rmi|rpi][.sat].[u8|s8|u16|s16|u32|s32].f64",
-        "r,x",
-    ),
-    ("cvt.[rni|rzi|rmi|rpi][.sat].[u64|s64].f64", "x,x"),
-    ("cvt[|.rni|.rzi|.rmi|.rpi][.sat].f16.f16", "h,h"),
-    ("cvt[|.rni|.rzi|.rmi|.rpi].bf16.bf16", "h,h"),
-    ("cvt[|.rni|.rzi|.rmi|.rpi][.ftz][.sat].f32.f32", "r,r"),
-    ("cvt[|.rni|.rzi|.rmi|.rpi][.sat].f64.f64", "x,x"),
-    ("cvt[.ftz][.sat].f32.f16", "r,h"),
-    ("cvt[.ftz].f32.bf16", "r,h"),
-    ("cvt[.sat].f64.f16", "x,h"),
-    ("cvt.f64.bf16", "x,h"),
-    ("cvt[.ftz][.sat].f64.f32", "x,r"),
-    ("cvt.[rn|rz|rm|rp][.ftz][.sat].f16.f32", "h,r"),
-    ("cvt.[rn|rz|rm|rp][.sat].f16.f64", "h,x"),
-    ("cvt.[rn|rz|rm|rp].bf16.[f16|bf16]", "h,h"),
-    ("cvt.[rn|rz|rm|rp].f16.bf16", "h,h"),
-    ("cvt.[rn|rz|rm|rp].bf16.f64", "h,x"),
-    ("cvt.[rn|rz|rm|rp].bf16.f32", "h,r"),
-    ("cvt.[rn|rz][.relu][.satfinite].[f16|bf16].f32", "h,r"),
-    ("cvt.[rn|rz][.relu][.satfinite].[f16x2|bf16x2].f32", "r,r,r"),
-    ("cvt.rs[.relu][.satfinite].[f16x2|bf16x2].f32", "r,r,r,r"),
-    ("cvt.[rn|rz|rm|rp][.ftz][.sat].f32.f64", "r,x"),
-    ("cvt.rna[.satfinite].tf32.f32", "r,r"),
-    ("cvt.[rn|rz][.relu][.satfinite].tf32.f32", "r,r"),
-    ("cvt.rn.satfinite[.relu].[e4m3x2|e5m2x2].f32", "h,r,r"),
-    ("cvt.rn.satfinite[.relu].[e4m3x2|e5m2x2].f16x2", "h,r"),
-    ("cvt.rn[.relu].f16x2.[e4m3x2|e5m2x2]", "r,h"),
-    ("cvt.rn.satfinite[.relu].[e2m3x2|e3m2x2].f32", "h,r,r"),
-    ("cvt.rn[.relu].f16x2.[e2m3x2|e3m2x2]", "r,h"),
-    ("cvt.pack.sat.[u16|s16].s32", "r,r,r"),
-    ("cvt.pack.sat.[u8|s8|u4|s4|u2|s2].s32.b32", "r,r,r,r"),
-    ("cvta[.to].[global|shared|local|const|param].u64", "x,x"),
-    // Moves and accesses.
-    ("mov.[b16|u16|s16]", "h,h"),
-    ("mov.[b32|u32|s32|f32]", "r,r"),
-    ("mov.[b64|u64|s64|f64]", "x,x"),
-    ("mov.pred", "p,p"),
-    ("mov.b32", "r,{h,h}"),
-    ("mov.b32", "{h,h},r"),
-    ("mov.b64", "x,{r,r}"),
-    ("mov.b64", "{h,h,h,h},x"),
-    ("mov.b128", "{x,x},{x,x}"),
-    (
-        "[ld|st].[global|shared|local].[b8|u8|s8|b16|u16|s16|b32|u32|s32|f32]",
-        "A:r",
-    ),
-    ("[ld|st][.relaxed.gpu|.volatile].global.[b32|b64]", "A:x"),
-    (
-        "[ld|st][|.global|.shared|.local][.v2].[b64|u64|s64|f64]",
-        "A:X",
-    ),
-    ("[ld|st].global.v4.[b32|f32|u16|u8]", "A:4"),
-    ("ld[.ca|.cg|.cs|.lu|.cv].global.b32", "r,[R]"),
-    ("ld.global.nc[.L1::evict_last][.L2::128B].b32", "r,[R]"),
-    ("ld.global.L2::cache_hint.b32", "r,[R],x"),
-    ("ldu.global.b32", "r,[R]"),
-    ("[ld|st].global.b128", "A:q"),
-    (
-        "atom[.acq_rel.gpu].[global|shared].[and|or|xor|exch].b32",
-        "r,[R],r",
-    ),
-    (
-        "atom[.acq_rel.gpu].[global|shared].[and|or|xor|exch].b64",
-        "x,[R],x",
-    ),
-    ("atom.[global|shared].[add|min|max].[u32|s32]", "r,[R],r"),
-    ("atom.[global|shared].[add|min|max].u64", "x,[R],x"),
-    ("atom.[global|shared].[min|max].s64", "x,[R],x"),
-    ("atom.[global|shared].[inc|dec].u32", "r,[R],r"),
-    ("atom.[global|shared].cas.b16", "h,[R],h,h"),
-    ("atom.[global|shared].cas.b32", "r,[R],r,r"),
-    ("atom.[global|shared].cas.b64", "x,[R],x,x"),
-    ("atom.[global|shared].add.f32", "r,[R],r"),
-    ("atom.[global|shared].add.f64", "x,[R],x"),
-    ("atom.[global|shared].add.noftz.[f16|bf16]", "h,[R],h"),
-    ("atom.[global|shared].add.noftz.[f16x2|bf16x2]", "r,[R],r"),
-    (
-        "atom.global.[add|min|max].noftz.v4.[f16x2|bf16x2]",
-        "{r,r,r,r},[R],{r,r,r,r}",
-    ),
-    ("atom.global.add.v2.f32", "{r,r},[R],{r,r}"),
-    ("atom.[global|shared].[exch|cas].b128", "{x,x},[R],{x,x}"),
-    ("red.[global|shared].[add|min|max].[u32|s32]", "[R],r"),
-    ("red.[global|shared].[and|or|xor].b32", "[R],r"),
-    ("red.[global|shared].add.[u64|f64]", "[R],x"),
-    ("red.global.add.v4.f32", "[R],{r,r,r,r}"),
-    ("prefetch[.global].[L1|L2]", "[R]"),
-    ("isspacep.[global|shared|local|const|param]", "p,x"),
-    ("createpolicy.fractional.L2::evict_last.b64", "x,0.5"),
-    // Warps.
-    ("shfl.sync.[up|down|bfly|idx].b32", "r[|p],r,r,r,r"),
-    ("vote.sync.[all|any|uni].pred", "p,p,r"),
-    ("vote.sync.ballot.b32", "r,p,r"),
-    ("match.any.sync.b32", "r,r,r"),
-    ("match.any.sync.b64", "r,x,r"),
-    ("match.all.sync.b32", "r|p,r,r"),
-    ("match.all.sync.b64", "r|p,x,r"),
-    ("activemask.b32", "r"),
-    ("redux.sync.[add|min|max].[u32|s32]", "r,r,r"),
-    ("redux.sync.[and|or|xor].b32", "r,r,r"),
-    ("redux.sync.[min|max][.abs][.NaN].f32", "r,r,r"),
-    ("elect.sync", "r|p,r"),
-    // Matrices.
-    (
-        "ldmatrix.sync.aligned.m8n8.x1[.trans].shared.b16",
-        "{r},[R]",
-    ),
-    (
-        "ldmatrix.sync.aligned.m8n8.x4[.trans].shared.b16",
-        "{r,r,r,r},[R]",
-    ),
-    (
-        "stmatrix.sync.aligned.m8n8.x2[.trans].shared.b16",
-        "[R],{r,r}",
-    ),
-    ("movmatrix.sync.aligned.m8n8.trans.b16", "r,r"),
-    (
-        "mma.sync.aligned.m16n8k8.row.col.f32.[f16.f16|bf16.bf16].f32",
-        "M:4,2,1,4",
-    ),
-    (
-        "mma.sync.aligned.m16n8k16.row.col.f32.[f16.f16|bf16.bf16].f32",
-        "M:4,4,2,4",
-    ),
-    (
-        "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
-        "M:4,2,1,4",
-    ),
-    (
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-        "M:4,4,2,4",
-    ),
-    (
-        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16",
-        "M:2,2,1,2",
-    ),
-    (
-        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
-        "M:2,4,2,2",
-    ),
-    (
-        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
-        "M:8,2,2,8",
-    ),
-    (
-        "mma.sync.aligned.m8n8k16.row.col[.satfinite].s32.[s8|u8].[s8|u8].s32",
-        "M:2,1,1,2",
-    ),
-    (
-        "mma.sync.aligned.m16n8k16.row.col[.satfinite].s32.[s8|u8].[s8|u8].s32",
-        "M:4,2,1,4",
-    ),
-    (
-        "mma.sync.aligned.m16n8k32.row.col[.satfinite].s32.[s8|u8].[s8|u8].s32",
-        "M:4,4,2,4",
-    ),
-    (
-        "mma.sync.aligned.m8n8k32.row.col[.satfinite].s32.[s4|u4].[s4|u4].s32",
-        "M:2,1,1,2",
-    ),
-    (
-        "mma.sync.aligned.m16n8k64.row.col[.satfinite].s32.[s4|u4].[s4|u4].s32",
-        "M:4,4,2,4",
-    ),
-    (
-        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.[xor|and].popc",
-        "M:2,1,1,2",
-    ),
-    (
-        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.[xor|and].popc",
-        "M:4,4,2,4",
-    ),
-    (
-        "mma.sync.aligned.m16n8k32.row.col.f32.[e4m3|e5m2].[e4m3|e5m2].f32",
-        "M:4,4,2,4",
-    ),
-    (
-        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-        "D:2,1,1,2",
-    ),
-    (
-        "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64",
-        "D:4,8,4,4",
-    ),
-    (
-        "wmma.mma.sync.aligned.[row|col].[row|col].m16n16k16.f32.f32",
-        "M:8,8,8,8",
-    ),
-    (
-        "wmma.mma.sync.aligned.[row|col].[row|col].m16n16k16.f16.f16",
-        "M:4,8,8,4",
-    ),
-    (
-        "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32",
-        "M:8,4,4,8",
-    ),
-    (
-        "wmma.mma.sync.aligned.row.col.m16n16k16[.satfinite].s32.[s8.s8|u8.u8].s32",
-        "M:8,2,2,8",
-    ),
-    (
-        "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
-        "M:8,4,4,8",
-    ),
-    // Video.
-    (
-        "[vadd|vsub|vabsdiff|vmin|vmax].[u32|s32].[u32|s32].[u32|s32][.sat]",
-        "r,r,r",
-    ),
-    (
-        "[vadd|vsub|vabsdiff|vmin|vmax].s32.s32.s32[.sat].[add|min|max]",
-        "r,r,r,r",
-    ),
-    (
-        "[vshl|vshr].[u32|s32].[u32|s32].u32[.sat].[clamp|wrap]",
-        "r,r,r",
-    ),
-    ("vmad.[u32|s32].u32.u32[.sat]", "r,r,r,r"),
-    ("vset.u32.u32.[eq|ne|lt|le|gt|ge]", "r,r,r"),
-    (
-        "[vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2|vadd4|vsub4].u32.u32.u32",
-        "r,r,r,r",
-    ),
-    // Textures and surfaces.
-    (
-        "tex.[1d|2d|3d].v4.[u32|s32|f32].f32",
-        "{r,r,r,r},[x,{r,r,r,r}]",
-    ),
-    ("suld.b.2d.b32.trap", "r,[x,{r,r}]"),
-    ("sust.b.2d.b32.trap", "[x,{r,r}],r"),
-];
+#[path = "forms.rs"]
+mod families;
 
-/// What the emulator makes of the forms of one instruction and one type.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    exact: usize,
-    approximate: usize,
-    refused: usize,
+/// The target of forms that need no newer one: compute capability 9.0.
+pub const TARGET: &str = "sm_90a";
+
+/// One form of an instruction.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// The instruction with its modifiers and types.
+    pub opcode: String,
+    /// Its operands: registers by their kind and number.
+    pub operands: String,
+    /// The first target that has it.
+    pub target: &'static str,
+}
+
+impl Form {
+    /// Opcode and operands, as the table of results names a form.
+    pub fn text(&self) -> String {
+        format!("{} {}", self.opcode, self.operands)
+    }
+
+    /// The instruction's name without modifiers.
+    pub fn base(&self) -> &str {
+        self.opcode.split('.').next().unwrap_or("")
+    }
+}
+
+/// What is known of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A GPU gave the same bits in all rows.
+    Exact,
+    /// Within the error that the ISA states for an approximation.
+    Within,
+    /// It follows the ISA, or a published measurement, and was not compared.
+    Unmeasured,
+    /// A GPU gave other bits in some rows where the ISA leaves them open.
+    Open,
+    /// The kernel is refused, with the reason.
+    Refused,
+    /// The assembler refuses it too.
+    NoForm,
 }
 
 /// The alternatives in brackets, one after the other; `|` in front of the first stands for none.
@@ -542,7 +94,9 @@ fn operands(pattern: &str) -> String {
     let mut text = String::new();
     for letter in pattern.chars() {
         match letter {
-            'h' | 'r' | 'x' | 'p' => _ = write!(text, "%{letter}{}", number()),
+            // A selector behind a register.
+            _ if text.ends_with('.') => text.push(letter),
+            'b' | 'h' | 'r' | 'x' | 'p' => _ = write!(text, "%{letter}{}", number()),
             'R' => text.push_str("%address"),
             letter => text.push(letter),
         }
@@ -550,10 +104,25 @@ fn operands(pattern: &str) -> String {
     text
 }
 
-/// All forms: opcode and operands.
-pub fn forms() -> Vec<(String, String)> {
+/// All forms.
+pub fn forms() -> Vec<Form> {
     let mut all = Vec::new();
-    for (opcode, pattern) in FORMS {
+    add_forms(&mut all, families::FORMS, TARGET);
+    for (target, families) in families::NEWER {
+        add_forms(&mut all, families, target);
+    }
+    all
+}
+
+fn add_forms(all: &mut Vec<Form>, families: &[(&str, &str)], target: &'static str) {
+    let mut add = |opcode: String, operands: String| {
+        all.push(Form {
+            opcode,
+            operands,
+            target,
+        });
+    };
+    for (opcode, pattern) in families {
         for opcode in expand(opcode) {
             if let Some(of_value) = pattern.strip_prefix("A:") {
                 let value = match of_value {
@@ -568,7 +137,7 @@ pub fn forms() -> Vec<(String, String)> {
                     true => format!("{value}, [%address]"),
                     false => format!("[%address], {value}"),
                 };
-                all.push((opcode, text));
+                add(opcode, text);
                 continue;
             }
             // Optional operands go with the modifiers that need them.
@@ -576,11 +145,10 @@ pub fn forms() -> Vec<(String, String)> {
                 .split('.')
                 .any(|part| matches!(part, "and" | "or" | "xor"));
             for pattern in with_options(pattern, combines) {
-                all.push((opcode.clone(), operands(&pattern)));
+                add(opcode.clone(), operands(&pattern));
             }
         }
     }
-    all
 }
 
 /// `[|p]`: with and without; `[,p]`: where the opcode combines with a predicate.
@@ -595,19 +163,39 @@ fn with_options(pattern: &str, combines: bool) -> Vec<String> {
     }
 }
 
-/// A module with one instruction.
-pub fn module(opcode: &str, operands: &str) -> String {
+/// The start of a module for a target.
+pub fn header(target: &str) -> String {
+    let version = if target == TARGET { "8.7" } else { "9.0" };
+    format!(".version {version}\n.target {target}\n.address_size 64\n")
+}
+
+/// Lines of a kernel with one instruction, and which of them has it, from 0.
+pub const KERNEL_LINES: usize = 5;
+pub const FORM_LINE: usize = 3;
+
+/// A kernel with one instruction.
+pub fn kernel(name: &str, form: &Form) -> String {
     format!(
-        ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry form() {{\n\
-         .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %x<64>; .reg .pred %p<64>;\n\
-         .reg .b64 %address;\n{opcode} {operands};\nret;\n}}\n"
+        ".visible .entry {name}() {{\n\
+         .reg .b8 %b<64>; .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %x<64>;\n\
+         .reg .pred %p<64>; .reg .b64 %address;\n{} {};\nret; }}\n",
+        form.opcode, form.operands
     )
 }
 
+/// Why the emulator refuses a form; nothing where it takes it.
+pub fn refusal(form: &Form) -> Option<String> {
+    let text = header(form.target) + &kernel("form", form);
+    let module = match Module::parse(&text) {
+        Ok(module) => module,
+        Err(error) => return Some(error.to_string()),
+    };
+    module.kernel("form").err().map(|error| error.to_string())
+}
+
 /// Whether the decoder takes a form.
-pub fn is_decoded(opcode: &str, operands: &str) -> bool {
-    let module = Module::parse(&module(opcode, operands));
-    module.is_ok_and(|module| module.kernel("form").is_ok())
+pub fn is_decoded(form: &Form) -> bool {
+    refusal(form).is_none()
 }
 
 /// Whether the ISA states an error for a form, not a result.
@@ -623,67 +211,163 @@ fn type_of(opcode: &str) -> &str {
         let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
         let digits = digits.strip_suffix("x2").unwrap_or(digits);
         part.starts_with(['b', 'u', 's', 'f', 't', 'e'])
-            && (digits.parse::<u32>().is_ok() || matches!(digits, "4m3" | "5m2" | "2m3" | "3m2"))
+            && (digits.parse::<u32>().is_ok() || matches!(digits, "4m3" | "5m2" | "2m3" | "3m2" | "2m1")
+                || *part == "ue8m0x2")
             && !matches!(*part, "f4e" | "b4e")
             || *part == "pred"
     };
     parts.filter(is_type).last().unwrap_or("")
 }
 
-/// The table, as Markdown.
-pub fn table() -> String {
-    let mut counts: BTreeMap<(String, String), Count> = BTreeMap::new();
-    let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+/// The error that the ISA states for an approximation, or that of the format where it states none.
+pub fn bound(opcode: &str) -> &'static str {
+    let base = opcode.split('.').next().unwrap_or("");
+    match (base, type_of(opcode)) {
+        ("div", _) => "2 ulp",
+        ("rcp", "f32") => "1 ulp",
+        ("sqrt", _) => "relative error 2^-23",
+        ("rsqrt", "f32") => "relative error 2^-22.9",
+        ("sin" | "cos", _) => "absolute error 2^-20.5 from -2π to 2π",
+        ("lg2", _) => "absolute error 2^-22 between 0.5 and 2, else relative error 2^-22",
+        ("ex2", "f32") => "2 ulp",
+        ("ex2", "f16" | "f16x2") => "relative error 2^-9.9",
+        ("ex2", _) => "relative error 2^-7",
+        ("tanh", "f32") => "relative error 2^-11",
+        ("tanh", "f16" | "f16x2") => "absolute error 2^-10.987",
+        ("tanh", _) => "absolute error 2^-8",
+        ("rcp" | "rsqrt", _) => "gross; of `.ftz`, the upper 32 bits",
+        _ => "",
+    }
+}
+
+/// What the emulator makes of the forms of one instruction and one type.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    exact: usize,
+    within: usize,
+    unmeasured: usize,
+    open: usize,
+    refused: usize,
+}
+
+/// The table, as Markdown. `state` says what is known of a form.
+pub fn table(state: impl Fn(&Form) -> State) -> String {
+    let mut counts: BTreeMap<(String, String), (Count, &str)> = BTreeMap::new();
+    let mut refused: BTreeMap<String, String> = BTreeMap::new();
     let mut all = Count::default();
-    for (opcode, operands) in forms() {
-        let base = opcode.split('.').next().unwrap_or("").to_string();
-        let count = counts
-            .entry((base, type_of(&opcode).to_string()))
-            .or_default();
+    for form in forms() {
+        let state = state(&form);
+        if state == State::NoForm {
+            continue;
+        }
+        let key = (form.base().to_string(), type_of(&form.opcode).to_string());
+        let (count, of_form) = counts.entry(key).or_default();
         for count in [count, &mut all] {
-            match (is_decoded(&opcode, &operands), is_approximate(&opcode)) {
-                (true, false) => count.exact += 1,
-                (true, true) => count.approximate += 1,
-                (false, _) => count.refused += 1,
+            match state {
+                State::Exact => count.exact += 1,
+                State::Within => count.within += 1,
+                State::Unmeasured => count.unmeasured += 1,
+                State::Open => count.open += 1,
+                State::Refused | State::NoForm => count.refused += 1,
             }
         }
-        if !is_decoded(&opcode, &operands) {
-            *refused.entry(opcode).or_default() += 1;
+        if state == State::Within {
+            *of_form = bound(&form.opcode);
+        }
+        if state == State::Refused {
+            let reason = refusal(&form).unwrap_or_default();
+            refused.insert(form.opcode, reason_of(&reason));
         }
     }
-    let mut text = String::from(
-        "# Forms of instructions\n\n\
-         Made by `cargo run -p ptx-emulator --example conformance` from the decoder itself. A form is an\n\
-         opcode with its modifiers and types, and the kinds of its operands.\n\n\
-         - *Exact*: the result is that of the PTX ISA; where that leaves it open, that of an H200, or what\n  \
-         ptxas computes for one. `README.md` says which forms were measured.\n\
-         - *Within ulp*: computed in double precision and rounded once, within the error that the ISA\n  \
-         states.\n\
-         - *Refused*: the kernel is refused, with the name of the form.\n\n",
-    );
-    let total = all.exact + all.approximate + all.refused;
+    let mut text = String::from(INTRODUCTION);
+    let total = all.exact + all.within + all.unmeasured + all.open + all.refused;
     _ = writeln!(
         text,
-        "{total} forms: {} exact, {} within ulp, {} refused.\n",
-        all.exact, all.approximate, all.refused
+        "{total} forms: {} exact, {} within the stated error, {} not measured, {} open, {} \
+         refused.\n",
+        all.exact, all.within, all.unmeasured, all.open, all.refused
     );
-    text.push_str("| instruction | type | exact | within ulp | refused |\n|---|---|---|---|---|\n");
+    text.push_str(
+        "| instruction | type | exact | within | not measured | open | refused | error |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
     let show = |count: usize| match count {
         0 => String::new(),
         count => count.to_string(),
     };
-    for ((base, ty), count) in &counts {
+    for ((base, ty), (count, bound)) in &counts {
         let Count {
             exact,
-            approximate,
+            within,
+            unmeasured,
+            open,
             refused,
         } = *count;
-        let cells = [exact, approximate, refused].map(show);
-        _ = writeln!(text, "| `{base}` | {ty} | {} |", cells.join(" | "));
+        let cells = [exact, within, unmeasured, open, refused].map(show);
+        _ = writeln!(text, "| `{base}` | {ty} | {} | {bound} |", cells.join(" | "));
     }
     text.push_str("\n## Refused\n\n");
-    for opcode in refused.keys() {
-        _ = writeln!(text, "- `{opcode}`");
+    for (opcode, reason) in &refused {
+        let line = match reason.is_empty() {
+            true => format!("- `{opcode}`"),
+            false => format!("- `{opcode}`: {reason}"),
+        };
+        text.push_str(&wrapped(&line));
     }
     text
 }
+
+/// A list item in lines of at most 100 columns.
+fn wrapped(line: &str) -> String {
+    let mut text = String::new();
+    let mut width = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        match width {
+            0 => text.push_str(word),
+            _ if width + 1 + length > 100 => {
+                text.push_str("\n  ");
+                text.push_str(word);
+                width = 1;
+            }
+            _ => {
+                text.push(' ');
+                text.push_str(word);
+            }
+        }
+        width += 1 + length;
+    }
+    text + "\n"
+}
+
+/// The decoder's reason without the kernel and its place; nothing where it says but that the form
+/// is not known.
+fn reason_of(message: &str) -> String {
+    match message.split_once(" is refused: ") {
+        Some((_, reason)) => reason.to_string(),
+        None => String::new(),
+    }
+}
+
+const INTRODUCTION: &str = "\
+# Forms of instructions
+
+Made by `cargo run -p warpladder-forms -- --table` from the decoder of the emulator and from
+`results/h200/forms.json`; a test holds it. A form is an opcode with its modifiers and types, and
+the kinds of its operands.
+
+- *Exact*: an H200 gave the same bits in all of 2048 rows of edge values and random bits.
+- *Within*: an approximation. The emulator computes it in double precision and rounds once, which is
+  within the error that the PTX ISA states, in the last column.
+- *Not measured*: the result follows the text of the PTX ISA, the definition of the format, or what
+  others published of tensor cores. It was not compared with a GPU: the H200 does not have the form,
+  or its result has no layout to compare, or there was no GPU when it was added.
+- *Open*: an H200 gave other bits in some rows, where the PTX ISA leaves them open: which of several
+  NaNs an MMA of f64 passes on. All other bits are the same.
+- *Refused*: the kernel is refused, with the name of the form, and below with the reason where there
+  is another than that nobody has needed it.
+
+`cargo run -p ptx-emulator --example conformance -- --ptxas PROGRAM` compares the list with what
+NVIDIA's assembler takes for each target.
+
+";

@@ -59,7 +59,9 @@ fn distinct(units: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
 
 /// What an access to shared memory takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wavefronts {
+#[non_exhaustive]
+pub struct Wavefronts {
+    /// Wavefronts with the bank conflicts that there are.
     pub taken: u64,
     /// The same without bank conflicts.
     pub ideal: u64,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
-use crate::ir::{InstructionId, SourceLocation};
+use crate::ir::{CallTarget, InstructionId, SourceLocation, Terminator};
 use crate::kernel::Kernel;
+use crate::observer::Calls;
 
 /// File name of lines of the PTX text itself, for code that has no `.loc`.
 pub const PTX_FILE: &str = "<ptx>";
@@ -117,6 +118,81 @@ pub(crate) fn owners(kernel: &Kernel) -> Vec<Option<Owner>> {
     }
     owners
 }
+
+/// The line that an instruction counts for, where it was reached through calls: if it is in a
+/// function of another folder than the kernel's, the line of the innermost call that is not.
+pub(crate) fn owner_with_calls(
+    kernel: &Kernel,
+    owners: &[Option<Owner>],
+    id: InstructionId,
+    calls: Calls,
+) -> Option<Owner> {
+    let own = owners[id.index()].clone()?;
+    let folder = own_folder(kernel);
+    let is_own = |line: &SourceLine| folder.as_deref() == Some(folder_of(&line.file));
+    if is_own(&own.line) || own.line.file == PTX_FILE {
+        return Some(own);
+    }
+    let known: Vec<InstructionId> = calls.each().collect();
+    let calls = match known.is_empty() {
+        true => only_calls(kernel, id),
+        false => known,
+    };
+    let lines = calls
+        .into_iter()
+        .filter_map(|call| Some(&owners.get(call.index())?.as_ref()?.line));
+    let caller = lines.into_iter().find(|line| is_own(line)).cloned();
+    Some(match caller {
+        Some(line) => Owner {
+            inlined: Some(own.inlined.unwrap_or(own.line)),
+            line,
+        },
+        None => own,
+    })
+}
+
+/// The calls that lead to an instruction, the innermost first, as far as each is the only one of
+/// its function.
+fn only_calls(kernel: &Kernel, id: InstructionId) -> Vec<InstructionId> {
+    let program = &kernel.0.program;
+    let mut starts: Vec<(u32, u32)> = program.functions.iter().map(|f| f.entry).zip(0..).collect();
+    starts.sort_unstable();
+    let function_of = |block: usize| {
+        let after = starts.partition_point(|&(entry, _)| entry as usize <= block);
+        after.checked_sub(1).map(|at| starts[at].1)
+    };
+    let blocks = kernel.basic_blocks();
+    let holds = |id: InstructionId| {
+        blocks
+            .iter()
+            .position(|b| b.instructions().any(|i| i == id))
+    };
+    let mut calls = Vec::new();
+    let mut function = holds(id).and_then(function_of);
+    while let Some(current) = function.filter(|&function| function != 0)
+        && calls.len() < MAX_CALLS
+    {
+        let is_call = |block: &&crate::ir::Block| match &block.terminator {
+            Terminator::Call(call) => {
+                matches!(call.target, CallTarget::Function(f) if f == current)
+            }
+            _ => false,
+        };
+        let mut sites = program.blocks.iter().filter(is_call);
+        let (Some(site), None) = (sites.next(), sites.next()) else {
+            break;
+        };
+        let Some(info) = site.terminator_info else {
+            break;
+        };
+        calls.push(InstructionId(info));
+        function = holds(InstructionId(info)).and_then(function_of);
+    }
+    calls
+}
+
+/// Chains of calls longer than this are cut.
+const MAX_CALLS: usize = 16;
 
 fn owner(
     kernel: &Kernel,

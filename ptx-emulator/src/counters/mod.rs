@@ -33,6 +33,7 @@ pub(crate) mod lines;
 mod opcode;
 mod site;
 
+pub use cost::Wavefronts;
 pub use counts::{
     BulkCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts,
 };
@@ -125,6 +126,17 @@ pub struct ClassCounts {
     pub warp_instructions: u64,
     /// Lanes in which they had an effect.
     pub thread_instructions: u64,
+}
+
+/// What a load, store or atomic of a warp to shared memory takes, by the rule in the documentation
+/// of this module: `bytes` of each lane in `mask`, from the lane's address.
+pub fn wavefronts(kind: AccessKind, bytes: u32, mask: u32, addresses: &[u64; 32]) -> Wavefronts {
+    cost::wavefronts(&cost::WarpAccess {
+        kind,
+        bytes,
+        mask,
+        addresses,
+    })
 }
 
 impl Counters {

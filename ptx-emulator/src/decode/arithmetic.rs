@@ -4,7 +4,7 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Binary, Constant, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op,
+    Binary, Constant, Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op,
     PredicateOp, Register, Rounding, Ternary, Unary,
 };
 use ptx_syntax::ast::{Operand, Type};
@@ -13,6 +13,16 @@ type Outcome = Result<(), Failure>;
 
 pub(super) fn is_half(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
+}
+
+/// `.f32x2`
+fn pair_of_singles(name: &str) -> Option<()> {
+    (name == "f32x2").then_some(())
+}
+
+/// Whether the type is that of 16-bit operands in front of which stands that of the result.
+fn is_mixed(ty: Type, mods: &Modifiers<'_>) -> bool {
+    matches!(ty, Type::F16 | Type::Bf16) && mods.rest().last() == Some(&"f32")
 }
 
 impl Builder<'_, '_> {
@@ -92,13 +102,22 @@ impl Builder<'_, '_> {
         mut mods: Modifiers<'_>,
         operands: &[Operand],
     ) -> Outcome {
+        if let ("min" | "max", [to, a, b, c]) = (base, operands) {
+            return self.extreme_of_three(base, mods, to, [a, b, c]);
+        }
         let [to, a, b] = operands else {
             return Err("expected three operands".into());
         };
         if matches!(base, "add" | "sub") && (mods.take("cc")) {
             return self.carry_chain(base, mods, operands, false, true);
         }
+        if mods.take_last(pair_of_singles).is_some() {
+            return self.float_pairs(base, mods, to, &[a, b]);
+        }
         let ty = mods.ty()?;
+        if matches!(base, "add" | "sub") && is_mixed(ty, &mods) {
+            return self.mixed(base, ty, mods, to, &[a, b]);
+        }
         if ty == Type::Pred {
             mods.finish()?;
             return self.predicate_logic(base, to, a, b);
@@ -316,6 +335,129 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
+    /// `add.f32x2`, `fma.rn.f32x2` and their likes: the halves of 64-bit registers.
+    fn float_pairs(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        to: &Operand,
+        sources: &[&Operand],
+    ) -> Outcome {
+        let rounds = mods.explicit_rounding();
+        let flush = mods.take("ftz");
+        mods.finish()?;
+        let function = match (base, rounds) {
+            ("add", _) => FloatFunction::Add,
+            ("sub", _) => FloatFunction::Sub,
+            ("mul", _) => FloatFunction::Mul,
+            ("fma", Some(_)) => FloatFunction::Fma,
+            _ => return Err(Failure::Unknown),
+        };
+        let mut format = FloatFormat::new(Type::F32).flushing(flush);
+        format.rounding = rounds.unwrap_or(Rounding::NearestEven);
+        let sources = sources
+            .iter()
+            .map(|operand| self.source(operand, Type::B64))
+            .collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, Type::B64)?;
+        self.emit_lane(LaneFunction::FloatPair(function, format), to, sources);
+        Ok(())
+    }
+
+    /// `add.f32.f16 d, a, c`, `fma.rn.f32.bf16 d, a, b, c` and their likes: all operands but the
+    /// last have 16 bits, and their values are exact in f32.
+    fn mixed(
+        &mut self,
+        base: &str,
+        half: Type,
+        mut mods: Modifiers<'_>,
+        to: &Operand,
+        operands: &[&Operand],
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        let rounds = mods.explicit_rounding();
+        let saturate = mods.take("sat");
+        mods.finish()?;
+        let function = match (base, rounds) {
+            ("add", _) => FloatFunction::Add,
+            ("sub", _) => FloatFunction::Sub,
+            ("fma", Some(_)) => FloatFunction::Fma,
+            _ => return Err(Failure::Unknown),
+        };
+        let Some((last, halves)) = operands.split_last() else {
+            return Err("expected operands".into());
+        };
+        let conversion = Conversion {
+            to: ty,
+            from: half,
+            rounding: Rounding::NearestEven,
+            to_integral: false,
+            flush: false,
+            saturate: false,
+            finite: false,
+            relu: false,
+            register_bits: 32,
+        };
+        let mut sources = Vec::new();
+        for operand in halves {
+            let narrow = self.source(operand, half)?;
+            let wide = self.new_register(ty)?;
+            self.emit_lane(LaneFunction::Convert(conversion), wide, vec![narrow]);
+            sources.push(wide);
+        }
+        sources.push(self.source(last, ty)?);
+        let to = self.destination(to, ty)?;
+        let format = FloatFormat {
+            rounding: rounds.unwrap_or(Rounding::NearestEven),
+            saturate,
+            ..FloatFormat::new(ty)
+        };
+        self.emit_lane(LaneFunction::Float(function, format), to, sources);
+        Ok(())
+    }
+
+    /// `min` and `max` of three f32; `.abs` takes their magnitudes.
+    fn extreme_of_three(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        to: &Operand,
+        sources: [&Operand; 3],
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        let format = FloatFormat {
+            flush: mods.take("ftz"),
+            nan_wins: mods.take("NaN"),
+            ..FloatFormat::new(ty)
+        };
+        let magnitudes = mods.take("abs");
+        mods.finish()?;
+        if ty != Type::F32 {
+            return Err(Failure::Unknown);
+        }
+        let function = match base {
+            "min" => FloatFunction::Min,
+            _ => FloatFunction::Max,
+        };
+        let mut found = Vec::new();
+        for operand in sources {
+            let mut source = self.source(operand, ty)?;
+            if magnitudes {
+                let magnitude = self.new_register(ty)?;
+                let abs = LaneFunction::Float(FloatFunction::Abs, FloatFormat::new(ty));
+                self.emit_lane(abs, magnitude, vec![source]);
+                source = magnitude;
+            }
+            found.push(source);
+        }
+        let of_two = self.new_register(ty)?;
+        let to = self.destination(to, ty)?;
+        let function = LaneFunction::Float(function, format);
+        self.emit_lane(function, of_two, vec![found[0], found[1]]);
+        self.emit_lane(function, to, vec![of_two, found[2]]);
+        Ok(())
+    }
+
     /// `mad`, `fma`, `sad`, …: three operands.
     pub(super) fn ternary(
         &mut self,
@@ -329,7 +471,18 @@ impl Builder<'_, '_> {
         if base == "mad" && mods.take("cc") {
             return self.carry_chain(base, mods, operands, false, true);
         }
+        if base == "fma" && mods.take_last(pair_of_singles).is_some() {
+            return self.float_pairs(base, mods, to, &[a, b, c]);
+        }
         let ty = mods.ty()?;
+        if base == "fma" && is_mixed(ty, &mods) {
+            return self.mixed(base, ty, mods, to, &[a, b, c]);
+        }
+        if mods.take("oob") {
+            return Err("`fma.oob` is refused: the PTX ISA does not state which pattern marks an \
+                        element that lies out of bounds"
+                .into());
+        }
         if ty.is_float() {
             let format = float_format(ty, &mut mods);
             mods.finish()?;

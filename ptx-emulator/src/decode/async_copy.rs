@@ -11,11 +11,15 @@ type Outcome = Result<(), Failure>;
 impl Builder<'_, '_> {
     /// Everything that starts with `cp.async`.
     pub(super) fn async_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let reduces = mods.take("reduce");
         if !mods.take("async") {
             return Err(Failure::Unknown);
         }
         if mods.take("bulk") {
-            return self.bulk_copy(mods, operands);
+            return self.bulk_copy(reduces, mods, operands);
+        }
+        if reduces {
+            return Err(Failure::Unknown);
         }
         if mods.take("commit_group") {
             mods.finish()?;

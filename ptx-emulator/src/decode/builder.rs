@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::ModuleNames;
 use super::modifiers::Failure;
 use super::scope::{Binding, Range, Scope, head, split_number};
 use crate::ir::{
@@ -25,6 +26,7 @@ pub(crate) struct Builder<'a, 'p> {
     /// The operands of vectors and calls.
     pub elements: &'p [Operand],
     pub program: &'p mut Program,
+    module: &'p ModuleNames,
     pub scopes: Vec<Scope<'a>>,
     pub blocks: Vec<BlockDraft>,
     pub current: BlockId,
@@ -42,6 +44,8 @@ pub(crate) struct Builder<'a, 'p> {
     pub first: bool,
     pub local_bytes: u32,
     carry: Option<Predicate>,
+    /// What `alloca` takes from: the bytes taken, and the frame's first byte for it.
+    pub alloca: Option<(Reg32, u32)>,
     pub results: Vec<Reg32>,
     /// Results that the function holds in registers of its own, and their words.
     pub register_results: Vec<(Vec<Register>, Vec<Reg32>)>,
@@ -69,13 +73,14 @@ impl<'a, 'p> Builder<'a, 'p> {
         (variables, functions): (&'p [Variable], &'p [ast::Function]),
         elements: &'p [Operand],
         program: &'p mut Program,
-        module: Scope<'a>,
+        (module, placed): (&'p ModuleNames, Scope<'a>),
     ) -> Self {
         Builder {
             text,
             elements,
             program,
-            scopes: vec![module, Scope::default()],
+            module,
+            scopes: vec![placed, Scope::default()],
             blocks: vec![BlockDraft::default()],
             current: 0,
             regs32: 0,
@@ -91,6 +96,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             first: false,
             local_bytes: 0,
             carry: None,
+            alloca: None,
             results: Vec::new(),
             register_results: Vec::new(),
             has_vectors: false,
@@ -174,6 +180,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                 return Ok(Some(Binding::Register(register, ty)));
             }
         }
+        if let Some(binding) = self.module.get(name) {
+            return Ok(Some(binding.clone()));
+        }
         match self.lookup_vector(name)? {
             Some(vector) => Ok(Some(vector)),
             None => self.lookup_component(name),
@@ -231,6 +240,9 @@ impl<'a, 'p> Builder<'a, 'p> {
         let Some(number) = split_number(name).filter(|_| name.starts_with('%')) else {
             return Ok(None);
         };
+        if self.module.any_percent {
+            return Ok(None);
+        }
         for depth in (0..self.scopes.len()).rev() {
             if self.scopes[depth].any_percent {
                 return Ok(None);
@@ -463,9 +475,14 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     /// Allocates a variable in the function's local memory.
     pub(crate) fn place_local(&mut self, variable: &Variable) -> Result<Binding, Failure> {
-        let align = variable.align.max(1);
+        let offset = self.place_local_bytes(variable.bytes, variable.align.max(1))?;
+        Ok(Binding::Local { offset })
+    }
+
+    /// Takes bytes of the function's local memory.
+    pub(crate) fn place_local_bytes(&mut self, bytes: u64, align: u32) -> Result<u32, Failure> {
         let offset = u64::from(self.local_bytes).next_multiple_of(u64::from(align));
-        let end = offset + variable.bytes;
+        let end = offset.saturating_add(bytes);
         if end > crate::memory::MAX_LOCAL_BYTES {
             return Err(format!(
                 "local variables take {end} bytes, more than the {} of a thread",
@@ -474,9 +491,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             .into());
         }
         self.local_bytes = end as u32;
-        Ok(Binding::Local {
-            offset: offset as u32,
-        })
+        Ok(offset as u32)
     }
 }
 

@@ -4,7 +4,8 @@ use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::address_space;
 use crate::ir::{
-    ByteConversion, Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer,
+    Constant, Conversion, LaneFunction, Op, RandomRounding, Register, Rounding, SmallConversion,
+    SmallFloat, Space, Timer, is_float,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -19,6 +20,9 @@ impl Builder<'_, '_> {
         let ty = mods.ty()?;
         let is_vector = ["v2", "v4", "v8"].into_iter().any(|name| mods.take(name));
         mods.finish()?;
+        if ty == Type::B128 {
+            return self.move_vector(Type::B64, to, from);
+        }
         if is_vector {
             return self.move_vector(ty, to, from);
         }
@@ -184,41 +188,130 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `cvt` to or from pairs of 8-bit floats.
-    fn convert_bytes(
-        &mut self,
-        (to, from): (Type, Type),
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let is_bytes = |ty| matches!(ty, Type::E4m3x2 | Type::E5m2x2);
-        let narrows = is_bytes(to);
-        let conversion = ByteConversion {
-            bytes: if narrows { to } else { from },
-            other: if narrows { from } else { to },
-            narrows,
-            relu: mods.take("relu"),
+    /// `cvt` to or from floats of at most 8 bits.
+    fn convert_small(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let of_source = mods.take_last(packed_type).ok_or(Failure::Unknown)?;
+        let of_result = mods.take_last(packed_type).ok_or(Failure::Unknown)?;
+        let relu = mods.take("relu");
+        let finite = mods.take("satfinite");
+        let random = mods.take("rs");
+        let rounding = match random {
+            true => None,
+            false => Some(mods.explicit_rounding().ok_or(Failure::Unknown)?),
         };
-        let known = mods.take("rn") && (!narrows || mods.take("satfinite"));
         mods.finish()?;
-        let (of_source, count) = match (narrows, from) {
-            (true, Type::F32) => (Type::F32, 2),
-            (true, Type::F16x2) => (Type::B32, 1),
-            (false, _) if to == Type::F16x2 => (Type::B16, 1),
+        let nearest = rounding == Some(Rounding::NearestEven);
+        let (small, count, other, narrows) = match (of_result, of_source) {
+            (Packed::Small(small, count), Packed::Other(other)) => (small, count, other, true),
+            (Packed::Other(other), Packed::Small(small, count)) => (small, count, other, false),
             _ => return Err(Failure::Unknown),
+        };
+        let known = match (narrows, small, other, count) {
+            (true, SmallFloat::Ue8m0, Type::F32 | Type::Bf16x2, 2) => {
+                !relu && matches!(rounding, Some(Rounding::Zero | Rounding::Up))
+            }
+            (false, SmallFloat::Ue8m0, Type::Bf16x2, 2) => nearest && !relu && !finite,
+            (_, SmallFloat::Ue8m0, ..) => false,
+            (true, SmallFloat::E2m1, Type::F32, 4) if random => {
+                return Err("`cvt.rs` to `.e2m1x4` is refused: which random bits go to which value is \
+                            not known"
+                    .into());
+            }
+            (true, _, Type::F32, 4) => random && finite,
+            (true, _, Type::F32, 2) => nearest && finite,
+            (true, _, Type::F16x2 | Type::Bf16x2, 2) => nearest && finite,
+            (false, _, Type::F16x2, 2) => nearest && !finite,
+            _ => false,
+        };
+        if !known {
+            return Err(Failure::Unknown);
+        }
+        let conversion = SmallConversion {
+            small,
+            other,
+            narrows,
+            relu,
+            finite,
+            rounding,
+        };
+        if count == 4 {
+            return self.convert_four(conversion, operands);
+        }
+        let packed = match small {
+            SmallFloat::E2m1 => Type::B8,
+            _ => Type::B16,
+        };
+        let (result, source, expected) = match (narrows, other) {
+            (true, Type::F32) => (packed, Type::F32, 2),
+            (true, _) => (packed, Type::B32, 1),
+            (false, _) => (Type::B32, packed, 1),
         };
         let [to, sources @ ..] = operands else {
             return Err("expected operands".into());
         };
-        if !known || sources.len() != count {
-            return Err(Failure::Unknown);
+        if sources.len() != expected {
+            return Err("wrong number of operands".into());
         }
-        let sources = sources
-            .iter()
-            .map(|operand| self.source(operand, of_source));
+        let sources = sources.iter().map(|operand| self.source(operand, source));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
-        let to = self.destination(to, if narrows { Type::B16 } else { Type::B32 })?;
-        self.emit_lane(LaneFunction::ConvertBytes(conversion), to, sources);
+        let to = self.destination(to, result)?;
+        self.emit_lane(LaneFunction::ConvertSmall(conversion), to, sources);
+        Ok(())
+    }
+
+    /// `cvt.rs.satfinite.e4m3x4.f32 d, {a, b, e, f}, rbits`: two pairs of values; the upper half of
+    /// the random bits is for the first pair.
+    fn convert_four(&mut self, conversion: SmallConversion, operands: &[Operand]) -> Outcome {
+        let [to, values, random] = operands else {
+            return Err("expected a register, four values and random bits".into());
+        };
+        let values = &*self.parts(values);
+        let values = values.iter().map(|value| self.source(value, Type::F32));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let &[a, b, e, f] = values.as_slice() else {
+            return Err("expected four values".into());
+        };
+        let random = self.source(random, Type::B32)?;
+        let to = self.destination(to, Type::B32)?;
+        let [of_first, lower, upper] =
+            [(); 3].map(|()| Register::Reg32(self.new_reg32()));
+        let extract = LaneFunction::ExtractBits {
+            shift: 16,
+            bits: 16,
+            signed: false,
+        };
+        self.emit_lane(extract, of_first, vec![random]);
+        let convert = LaneFunction::ConvertSmall(conversion);
+        self.emit_lane(convert, lower, vec![e, f, random]);
+        self.emit_lane(convert, upper, vec![a, b, of_first]);
+        let insert = LaneFunction::InsertBits {
+            shift: 16,
+            bits: 16,
+        };
+        self.emit_lane(insert, to, vec![lower, upper]);
+        Ok(())
+    }
+
+    /// `cvt.rs[.relu][.satfinite].f16x2.f32 d, a, b, rbits`
+    fn round_randomly(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, a, b, random] = operands else {
+            return Err("expected four operands".into());
+        };
+        let half = match (mods.ty()?, mods.ty()?) {
+            (Type::F32, Type::F16x2) => Type::F16,
+            (Type::F32, Type::Bf16x2) => Type::Bf16,
+            _ => return Err(Failure::Unknown),
+        };
+        let rounding = RandomRounding {
+            half,
+            relu: mods.take("relu"),
+            finite: mods.take("satfinite"),
+        };
+        mods.finish()?;
+        let (a, b) = (self.source(a, Type::F32)?, self.source(b, Type::F32)?);
+        let random = self.source(random, Type::B32)?;
+        let to = self.destination(to, Type::B32)?;
+        self.emit_lane(LaneFunction::RoundRandomly(rounding), to, vec![a, b, random]);
         Ok(())
     }
 
@@ -227,17 +320,21 @@ impl Builder<'_, '_> {
         if mods.take("pack") {
             return self.pack_integers(mods, operands);
         }
+        let is_small = |name: &&str| matches!(packed_type(name), Some(Packed::Small(..)));
+        if mods.rest().iter().any(is_small) {
+            return self.convert_small(mods, operands);
+        }
+        if mods.take("rs") {
+            return self.round_randomly(mods, operands);
+        }
         let from = mods.ty()?;
         let to = mods.ty()?;
-        let is_bytes = |ty| matches!(ty, Type::E4m3x2 | Type::E5m2x2);
-        if is_bytes(to) || is_bytes(from) {
-            return self.convert_bytes((to, from), mods, operands);
-        }
         let integral = ["rni", "rzi", "rmi", "rpi"]
             .into_iter()
             .find(|name| mods.take(name));
+        let explicit = mods.explicit_rounding();
         let rounding = match integral {
-            None => mods.rounding(),
+            None => explicit.unwrap_or(Rounding::NearestEven),
             Some("rni") => Rounding::NearestEven,
             Some("rzi") => Rounding::Zero,
             Some("rmi") => Rounding::Down,
@@ -255,6 +352,7 @@ impl Builder<'_, '_> {
             register_bits: 0,
         };
         mods.finish()?;
+        refuse_needless(&conversion, explicit.is_some())?;
         let halves = matches!(to, Type::F16x2 | Type::Bf16x2);
         match operands {
             [to_operand, source] if !halves => {
@@ -398,6 +496,74 @@ impl Builder<'_, '_> {
             length,
         ));
         Ok(())
+    }
+}
+
+/// Refuses modifiers that `cvt` does not take between two types: those that would change nothing,
+/// and those of conversions that do not exist (PTX ISA, "cvt").
+fn refuse_needless(conversion: &Conversion, rounds: bool) -> Outcome {
+    let Conversion {
+        to,
+        from,
+        saturate,
+        to_integral,
+        ..
+    } = *conversion;
+    let is_brain = |ty| matches!(ty, Type::Bf16 | Type::Bf16x2);
+    let is_short = |ty: Type| !is_float(ty) && ty.bytes() < 4;
+    if (is_brain(to) && is_short(from)) || (is_brain(from) && is_short(to)) {
+        return Err("`cvt` has no conversion between bf16 and integers of 8 or 16 bits".into());
+    }
+    if saturate && is_brain(from) && !is_float(to) {
+        return Err("`cvt` of bf16 to integers takes no `.sat`: it saturates by itself".into());
+    }
+    if rounds && !to_integral && is_brain(to) && is_brain(from) {
+        return Err("`cvt` of bf16 to bf16 takes no rounding".into());
+    }
+    if saturate && !is_float(to) && !is_float(from) && holds_all(to, from) {
+        return Err("`cvt` takes no `.sat` where the result has all values of the operand".into());
+    }
+    Ok(())
+}
+
+/// Whether an integer type has all values of another.
+fn holds_all(to: Type, from: Type) -> bool {
+    match (to.is_signed(), from.is_signed()) {
+        (false, true) => false,
+        (true, false) => to.bytes() > from.bytes(),
+        _ => to.bytes() >= from.bytes(),
+    }
+}
+
+/// What `cvt` of small floats has on either side.
+enum Packed {
+    /// Two or four of them.
+    Small(SmallFloat, u32),
+    /// `f32`, or a pair of 16-bit floats.
+    Other(Type),
+}
+
+fn packed_type(name: &str) -> Option<Packed> {
+    let of_pairs = match name {
+        "f32" => return Some(Packed::Other(Type::F32)),
+        "f16x2" => return Some(Packed::Other(Type::F16x2)),
+        "bf16x2" => return Some(Packed::Other(Type::Bf16x2)),
+        _ => name,
+    };
+    let (small, count) = of_pairs.rsplit_once('x')?;
+    let small = match small {
+        "e4m3" => SmallFloat::E4m3,
+        "e5m2" => SmallFloat::E5m2,
+        "e2m3" => SmallFloat::E2m3,
+        "e3m2" => SmallFloat::E3m2,
+        "e2m1" => SmallFloat::E2m1,
+        "ue8m0" => SmallFloat::Ue8m0,
+        _ => return None,
+    };
+    match count {
+        "2" => Some(Packed::Small(small, 2)),
+        "4" => Some(Packed::Small(small, 4)),
+        _ => None,
     }
 }
 

@@ -5,10 +5,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::builder::Builder;
 use super::modifiers::{Failure, MAX_PARTS, Modifiers};
 use super::scope::{Binding, Scope};
-use super::{class, error, layout, parameter_offsets};
+use super::{ModuleNames, class, error, layout, parameter_offsets};
 use crate::error::KernelError;
 use crate::ir::{Function, Info, Program, Reg32, Register, Terminator};
-use ptx_syntax::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
+use ptx_syntax::ast::{
+    self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Type, Variable,
+};
 
 pub(super) struct FunctionDecoder<'t, 'a> {
     pub(super) tree: &'t Tree,
@@ -38,7 +40,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         &mut self,
         body: &'p Body,
         program: &'p mut Program,
-        names: &FxHashMap<&'a str, Binding>,
+        (names, placed): (&'p ModuleNames, &FxHashMap<&'a str, Binding>),
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let named = body.names().map(|name| name.of(self.text));
         self.named = named.collect();
@@ -46,7 +48,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
             |statement: &&Statement| matches!(statement, Statement::Instruction(_));
         let instructions = body.statements.iter().filter(is_instruction).count();
         program.info.reserve_exact(instructions);
-        let module = Scope::with_names(names.clone());
+        let module = (names, Scope::with_names(placed.clone()));
         let mut builder = Builder::new(
             self.text,
             (&self.tree.variables, &self.tree.functions),
@@ -77,6 +79,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                     crate::MAX_PARAMETER_BYTES
                 )
                 .into());
+            }
+            if self.function.blocks_are_clusters {
+                return Err("grids that count clusters (.blocksareclusters) are not supported".into());
             }
             for (param, offset) in self.function.params.iter().zip(offsets) {
                 let bytes = param.bytes;
@@ -115,8 +120,12 @@ impl<'a> FunctionDecoder<'_, 'a> {
         builder: &mut Builder<'a, '_>,
         variable: &Variable,
     ) -> Result<Vec<Register>, Failure> {
-        let (name, ty) = (variable.name.of(self.text), variable.ty);
-        let registers = (0..variable.elements)
+        let name = variable.name.of(self.text);
+        let (ty, elements) = match variable.ty {
+            Type::B128 => (Type::B64, 2 * variable.elements),
+            ty => (ty, variable.elements),
+        };
+        let registers = (0..elements)
             .map(|_| builder.new_register(ty))
             .collect::<Result<Vec<_>, _>>()?;
         match registers.as_slice() {
@@ -258,16 +267,22 @@ impl<'a> FunctionDecoder<'_, 'a> {
         declaration: &ast::RegisterDeclaration,
     ) -> Result<(), Failure> {
         let name = declaration.name.of(self.text);
-        if declaration.elements != 1 {
+        // 128 bits are held as two halves.
+        let (elements, ty) = match (declaration.elements, declaration.ty) {
+            (1, Type::B128) => (2, Type::B64),
+            (_, Type::B128) => return Err("there are no vectors of 128-bit registers".into()),
+            other => other,
+        };
+        if elements != 1 {
             builder.has_vectors = true;
             if let Some(count) = declaration.count {
-                builder.bind_vectors(name, count, declaration.elements, declaration.ty);
+                builder.bind_vectors(name, count, elements, ty);
                 return Ok(());
             }
-            let elements = (0..declaration.elements)
-                .map(|_| builder.new_register(declaration.ty))
+            let elements = (0..elements)
+                .map(|_| builder.new_register(ty))
                 .collect::<Result<Vec<_>, _>>()?;
-            builder.bind(name, Binding::Vector(elements, declaration.ty));
+            builder.bind(name, Binding::Vector(elements, ty));
             return Ok(());
         }
         match declaration.count {

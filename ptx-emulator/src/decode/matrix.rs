@@ -3,7 +3,9 @@
 use super::builder::Builder;
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Reg32, Register, Space};
+use crate::ir::{
+    Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Register, Scales, Space, Sums,
+};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -15,15 +17,136 @@ pub(super) fn parse_shape(name: &str) -> Option<[u32; 3]> {
     Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
 }
 
-/// The elements of A or B that a type names.
-pub(super) fn inputs(ty: Type) -> Option<MatrixInputs> {
-    Some(match ty {
-        Type::F16 => MatrixInputs::F16,
-        Type::Bf16 => MatrixInputs::Bf16,
-        Type::Tf32 => MatrixInputs::Tf32,
-        Type::F64 => MatrixInputs::F64,
+/// Floats of A or B.
+pub(super) fn float_inputs(name: &str) -> Option<MatrixInputs> {
+    Some(match name {
+        "f16" => MatrixInputs::F16,
+        "bf16" => MatrixInputs::Bf16,
+        "tf32" => MatrixInputs::Tf32,
+        "f64" => MatrixInputs::F64,
+        "e4m3" => MatrixInputs::E4m3,
+        "e5m2" => MatrixInputs::E5m2,
+        "e2m3" => MatrixInputs::E2m3,
+        "e3m2" => MatrixInputs::E3m2,
+        "e2m1" => MatrixInputs::E2m1 { dense: false },
         _ => return None,
     })
+}
+
+/// Integers of A or B.
+pub(super) fn integer_inputs(name: &str) -> Option<MatrixInputs> {
+    let (bits, signed) = match name {
+        "s8" => (8, true),
+        "u8" => (8, false),
+        "s4" => (4, true),
+        "u4" => (4, false),
+        "b1" => (1, false),
+        _ => return None,
+    };
+    Some(MatrixInputs::Integer { bits, signed })
+}
+
+/// The elements of C or D that a type names.
+pub(super) fn sums(name: &str) -> Option<Sums> {
+    Some(match name {
+        "f16" => Sums::F16,
+        "f32" => Sums::F32,
+        "f64" => Sums::F64,
+        "s32" => Sums::S32,
+        _ => return None,
+    })
+}
+
+/// The type of a fragment's registers.
+pub(super) fn register_type(sums: Sums) -> Type {
+    match sums {
+        Sums::F64 => Type::F64,
+        _ => Type::B32,
+    }
+}
+
+/// Whether a layout, `row` or `col`, is by column.
+pub(super) fn by_column(name: &str) -> Option<bool> {
+    match name {
+        "row" => Some(false),
+        "col" => Some(true),
+        _ => None,
+    }
+}
+
+/// `.kind` and what belongs to it.
+struct Scaling {
+    /// The floats may be of 4 and 6 bits.
+    narrow: bool,
+    /// Blocks along k, and whether scales are `ue4m3`; none where there are no scales.
+    blocks: Option<(u32, bool)>,
+    /// Whether A and B are two 4-bit floats in a byte.
+    dense: bool,
+}
+
+impl Scaling {
+    fn take(mods: &mut Modifiers<'_>) -> Result<Self, Failure> {
+        const KINDS: [&str; 4] = ["f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4"];
+        let kind = mods.rest().iter().find_map(|name| {
+            let name = name.strip_prefix("kind::")?;
+            KINDS.into_iter().find(|kind| *kind == name)
+        });
+        mods.take_any(|name| name.starts_with("kind::"));
+        let scaled = mods.take("block_scale");
+        let vectors = [1, 2, 4].into_iter();
+        let mut vectors = vectors.filter(|count| mods.take(&format!("scale_vec::{count}X")));
+        let vectors = vectors.next();
+        let of_scales = match scaled {
+            true => mods.take_last(|name| match name {
+                "ue8m0" => Some(false),
+                "ue4m3" => Some(true),
+                _ => None,
+            }),
+            false => None,
+        };
+        let (narrow, blocks, dense) = match (kind, vectors, of_scales) {
+            (None, None, None) if !scaled => (false, None, false),
+            (Some("f8f6f4"), None, None) if !scaled => (true, None, false),
+            (Some("mxf8f6f4"), None | Some(1), Some(false)) => (true, Some((1, false)), false),
+            (Some("mxf4"), None | Some(2), Some(false)) => (true, Some((2, false)), true),
+            (Some("mxf4nvf4"), Some(2), Some(false)) => (true, Some((2, false)), true),
+            (Some("mxf4nvf4"), Some(4), Some(fraction)) => (true, Some((4, fraction)), true),
+            _ => return Err(Failure::Unknown),
+        };
+        Ok(Scaling {
+            narrow,
+            blocks,
+            dense,
+        })
+    }
+
+    /// Whether there is an MMA of this shape, these elements of A and B, and those of D and C.
+    fn has(&self, shape: [u32; 3], inputs: [MatrixInputs; 2], [d, c]: [Sums; 2]) -> bool {
+        use MatrixInputs::{Bf16, E2m1, E2m3, E3m2, E4m3, E5m2, F16, F64, Tf32};
+        let is_float = matches!(d, Sums::F16 | Sums::F32);
+        let same = inputs[0] == inputs[1];
+        let eight = inputs.iter().all(|inputs| matches!(inputs, E4m3 | E5m2));
+        let small = |inputs: &MatrixInputs| matches!(inputs, E4m3 | E5m2 | E2m3 | E3m2 | E2m1 { .. });
+        let of_four = inputs == [E2m1 { dense: false }; 2];
+        if self.dense {
+            return of_four && shape == [16, 8, 64] && [d, c] == [Sums::F32; 2];
+        }
+        if self.narrow {
+            let sums = match self.blocks {
+                Some(_) => [d, c] == [Sums::F32; 2],
+                None => d == c && is_float,
+            };
+            return inputs.iter().all(small) && shape == [16, 8, 32] && sums;
+        }
+        match (inputs[0], shape) {
+            (F16, [8, 8, 4]) => same && is_float && (d == c || [d, c] == [Sums::F32, Sums::F16]),
+            (F16, [16, 8, 8 | 16]) => same && d == c && is_float,
+            (Bf16, [16, 8, 8 | 16]) | (Tf32, [16, 8, 4 | 8]) => same && [d, c] == [Sums::F32; 2],
+            (F64, [8, 8, 4] | [16, 8, 4 | 8 | 16]) => same && [d, c] == [Sums::F64; 2],
+            (_, [16, 8, 16 | 32]) => eight && d == c && is_float,
+            _ => false,
+        }
+    }
 }
 
 impl Builder<'_, '_> {
@@ -96,60 +219,100 @@ impl Builder<'_, '_> {
         self.emit_matrix(Matrix::Transpose(to, from))
     }
 
-    /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`
+    /// `mma.sync.aligned.shape.row.col[.kind…].d.a.b.c[.scales] d, a, b, c[, scales]`
     pub(super) fn mma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let [d, a, b, c] = operands else {
+        if mods.take("sp") || mods.take("sp::ordered_metadata") {
+            return Err("sparse `mma` is refused: which lane has which part of the metadata is \
+                        not known for every shape"
+                .into());
+        }
+        let [d, a, b, c, scales @ ..] = operands else {
             return Err("expected four operands".into());
         };
         if mods.rest().contains(&"s32") {
-            return self.mma_integer(mods, [d, a, b, c]);
+            return match scales {
+                [] => self.mma_integer(mods, [d, a, b, c]),
+                _ => Err("expected four operands".into()),
+            };
         }
-        let of_c = mods.ty()?;
-        let (of_b, of_a, of_d) = (mods.ty()?, mods.ty()?, mods.ty()?);
-        let inputs = inputs(of_a).ok_or(Failure::Unknown)?;
-        let sums = match inputs {
-            MatrixInputs::F64 => Type::F64,
-            _ => Type::F32,
-        };
-        let known = of_b == of_a
-            && of_c == sums
-            && of_d == sums
-            && mods.take("sync")
-            && mods.take("aligned")
-            && mods.take("row")
-            && mods.take("col");
+        let known = mods.take("sync") && mods.take("aligned");
         let shape = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
-        let has_shape = matches!(
-            (inputs, shape),
-            (MatrixInputs::F16 | MatrixInputs::Bf16, [16, 8, 8 | 16])
-                | (MatrixInputs::Tf32, [16, 8, 4 | 8])
-                | (MatrixInputs::F64, [8, 8, 4] | [16, 8, 4 | 8 | 16])
-        );
-        if !known || !has_shape {
+        let layout_a = mods.take_first(by_column).ok_or(Failure::Unknown)?;
+        let layout_b = mods.take_first(by_column).ok_or(Failure::Unknown)?;
+        let scaling = Scaling::take(&mut mods)?;
+        let [of_d, of_a, of_b, of_c] = *mods.rest() else {
+            return Err(Failure::Unknown);
+        };
+        let inputs = float_inputs(of_a).zip(float_inputs(of_b));
+        let inputs = inputs.map(|(a, b)| [a, b]).ok_or(Failure::Unknown)?;
+        let both = sums(of_d).zip(sums(of_c));
+        let [of_d, of_c] = both.map(|(d, c)| [d, c]).ok_or(Failure::Unknown)?;
+        let of_eight = shape == [8, 8, 4] && inputs[0] == MatrixInputs::F16;
+        let known = known && scaling.has(shape, inputs, [of_d, of_c]);
+        if !known || !of_eight && [layout_a, layout_b] != [false, true] {
             return Err(Failure::Unknown);
         }
-        mods.finish()?;
+        let inputs = match scaling.dense {
+            true => [MatrixInputs::E2m1 { dense: true }; 2],
+            false => inputs,
+        };
         let [rows, _, depth] = shape;
-        let input_type = match inputs {
+        let input_type = match inputs[0] {
             MatrixInputs::F64 => Type::F64,
             _ => Type::B32,
         };
-        let in_a = rows * depth / 32 / inputs.packed();
-        let in_b = 8 * depth / 32 / inputs.packed();
-        let in_c = rows * 8 / 32;
+        // Eight lanes have all of their matrices.
+        let lanes = if of_eight { 8 } else { 32 };
+        let in_a = rows * depth / lanes / inputs[0].packed();
+        let in_b = 8 * depth / lanes / inputs[1].packed();
+        let in_sums = |sums: Sums| rows * 8 / lanes / sums.packed();
         let product = Mma {
-            inputs,
-            inputs_b: inputs,
+            inputs: inputs[0],
+            inputs_b: inputs[1],
+            sums: [of_c, of_d],
             bits: None,
             saturates: false,
             rows,
             depth,
+            by_column: of_eight.then_some([layout_a, layout_b]),
+            scales: self.scales(&scaling, scales)?,
             a: self.fragment(a, in_a, input_type)?,
             b: self.fragment(b, in_b, input_type)?,
-            c: self.fragment(c, in_c, sums)?,
-            d: self.fragment_destination(d, in_c, sums)?,
+            c: self.fragment(c, in_sums(of_c), register_type(of_c))?,
+            d: self.fragment_destination(d, in_sums(of_d), register_type(of_d))?,
         };
         self.emit_matrix(Matrix::Mma(product))
+    }
+
+    /// `scale-a, {byte, thread}, scale-b, {byte, thread}`
+    fn scales(
+        &mut self,
+        scaling: &Scaling,
+        operands: &[Operand],
+    ) -> Result<Option<Box<Scales>>, Failure> {
+        let (blocks, with_fraction) = match (scaling.blocks, operands) {
+            (None, []) => return Ok(None),
+            (Some(blocks), [_, _, _, _]) => blocks,
+            _ => return Err("wrong number of operands".into()),
+        };
+        let mut selectors = Vec::new();
+        for selector in [&operands[1], &operands[3]] {
+            let parts = &*self.parts(selector);
+            let [byte, lane] = parts else {
+                return Err("expected a selector of bytes and one of threads".into());
+            };
+            let byte = self.source(byte, Type::U16)?;
+            selectors.push([byte, self.source(lane, Type::U16)?]);
+        }
+        Ok(Some(Box::new(Scales {
+            words: [
+                self.source(&operands[0], Type::B32)?,
+                self.source(&operands[2], Type::B32)?,
+            ],
+            selectors: [selectors[0], selectors[1]],
+            blocks,
+            with_fraction,
+        })))
     }
 
     /// `mma.sync.aligned.shape.row.col[.satfinite].s32.a.b.s32[.xor.popc] d, a, b, c`
@@ -164,22 +327,11 @@ impl Builder<'_, '_> {
         let known = flags.iter().all(|name| mods.take(name));
         let saturates = mods.take("satfinite");
         let shape = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
-        let of = |name: &str| {
-            let (bits, signed) = match name {
-                "s8" => (8, true),
-                "u8" => (8, false),
-                "s4" => (4, true),
-                "u4" => (4, false),
-                "b1" => (1, false),
-                _ => return None,
-            };
-            Some(MatrixInputs::Integer { bits, signed })
-        };
         let ["s32", of_a, of_b, "s32"] = *mods.rest() else {
             return Err(Failure::Unknown);
         };
-        let inputs = of(of_a).ok_or(Failure::Unknown)?;
-        let inputs_b = of(of_b).ok_or(Failure::Unknown)?;
+        let inputs = integer_inputs(of_a).ok_or(Failure::Unknown)?;
+        let inputs_b = integer_inputs(of_b).ok_or(Failure::Unknown)?;
         let has_shape = match (inputs.packed(), shape) {
             (4, [8, 8, 16] | [16, 8, 16 | 32]) => true,
             (8, [8, 8, 32] | [16, 8, 32 | 64]) => true,
@@ -196,10 +348,13 @@ impl Builder<'_, '_> {
         let product = Mma {
             inputs,
             inputs_b,
+            sums: [Sums::S32; 2],
             bits: combine,
             saturates,
             rows,
             depth,
+            by_column: None,
+            scales: None,
             a: self.fragment(a, rows * depth / 32 / inputs.packed(), Type::B32)?,
             b: self.fragment(b, 8 * depth / 32 / inputs.packed(), Type::B32)?,
             c: self.fragment(c, in_c, Type::S32)?,
@@ -208,26 +363,7 @@ impl Builder<'_, '_> {
         self.emit_matrix(Matrix::Mma(product))
     }
 
-    /// A fragment of 32-bit registers.
-    pub(super) fn fragment32(
-        &mut self,
-        operand: &Operand,
-        count: u32,
-    ) -> Result<Vec<Reg32>, Failure> {
-        let all = self.fragment(operand, count, Type::B32)?;
-        words(&all)
-    }
-
-    pub(super) fn fragment32_destination(
-        &mut self,
-        operand: &Operand,
-        count: u32,
-    ) -> Result<Vec<Reg32>, Failure> {
-        let all = self.fragment_destination(operand, count, Type::B32)?;
-        words(&all)
-    }
-
-    fn fragment(
+    pub(super) fn fragment(
         &mut self,
         operand: &Operand,
         count: u32,
@@ -262,14 +398,6 @@ impl Builder<'_, '_> {
         self.end_sync_op();
         Ok(())
     }
-}
-
-fn words(registers: &[Register]) -> Result<Vec<Reg32>, Failure> {
-    let word = |register: &Register| match register {
-        Register::Reg32(register) => Ok(*register),
-        _ => Err(Failure::from("expected 32-bit registers")),
-    };
-    registers.iter().map(word).collect()
 }
 
 fn check_count(parts: &[Operand], count: u32) -> Outcome {

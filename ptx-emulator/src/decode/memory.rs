@@ -6,8 +6,8 @@ use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use super::scope::Binding;
 use crate::ir::{
-    Address, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Reg32, Register, Space,
-    Store,
+    ALLOCA_BYTES, Address, Alloca, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Reg32,
+    Reg64, Register, Space, Store, WideAtomic, WideFunction,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -111,9 +111,19 @@ impl<'p> Builder<'_, 'p> {
         let order = take_order(&mut mods);
         mods.drop_known(is_hint);
         mods.finish()?;
-        if ty == Type::B128 || ty == Type::Pred {
-            return Err(Failure::Unknown);
-        }
+        let (ty, elements) = match (ty, elements) {
+            (Type::Pred, _) => return Err(Failure::Unknown),
+            (Type::B128, 1) if order.strong => {
+                let address = self.address(from, space)?;
+                let destination = Some(self.halves_destination(to)?);
+                let load = (WideFunction::Load, address);
+                self.emit_wide(load, [None, None], destination);
+                return Ok(());
+            }
+            (Type::B128, 1) => (Type::B64, 2),
+            (Type::B128, _) => return Err(Failure::Unknown),
+            other => other,
+        };
         let to = &*self.parts_of(to, elements)?;
         if space == Space::Param
             && let Some(done) = self.load_parameter(ty, to, from)?
@@ -230,6 +240,9 @@ impl<'p> Builder<'_, 'p> {
     }
 
     pub(super) fn store(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        if mods.take("async") {
+            return self.async_store(false, mods, operands);
+        }
         let (to, from) = match operands {
             [to, from] => (to, from),
             [to, from, _] if mods.take("L2::cache_hint") => (to, from),
@@ -241,9 +254,18 @@ impl<'p> Builder<'_, 'p> {
         let order = take_order(&mut mods);
         mods.drop_known(is_hint);
         mods.finish()?;
-        if ty == Type::B128 || ty == Type::Pred {
-            return Err(Failure::Unknown);
-        }
+        let (ty, elements) = match (ty, elements) {
+            (Type::Pred, _) => return Err(Failure::Unknown),
+            (Type::B128, 1) if order.strong => {
+                let address = self.address(to, space)?;
+                let operand = Some(self.halves(from)?);
+                self.emit_wide((WideFunction::Store, address), [operand, None], None);
+                return Ok(());
+            }
+            (Type::B128, 1) => (Type::B64, 2),
+            (Type::B128, _) => return Err(Failure::Unknown),
+            other => other,
+        };
         let from = &*self.parts_of(from, elements)?;
         let mut sources = Vec::new();
         for operand in from {
@@ -313,7 +335,11 @@ impl<'p> Builder<'_, 'p> {
         mut mods: Modifiers<'_>,
         operands: &[Operand],
     ) -> Outcome {
-        let ty = mods.ty()?;
+        if !returns && mods.take("async") {
+            return self.async_store(true, mods, operands);
+        }
+        // Vectors have their type in front of the operation.
+        let ty = mods.any_ty()?;
         let elements = take_elements(&mut mods);
         let space = take_space(&mut mods);
         take_order(&mut mods);
@@ -342,12 +368,14 @@ impl<'p> Builder<'_, 'p> {
             })
             .ok_or(Failure::Unknown)?;
         mods.finish()?;
+        if ty == Type::B128 {
+            return self.wide_atomic(function, space, (returns, elements), operands);
+        }
         let is_pair = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
         let exists = match (function, ty) {
             (_, Type::Tf32) => false,
             (AtomicFunction::Add, ty) if ty.is_float() => true,
             (AtomicFunction::Min | AtomicFunction::Max, _) if is_pair && elements > 1 => true,
-            (AtomicFunction::Exchange, Type::B128) => false,
             (_, ty) if ty.is_float() => false,
             (AtomicFunction::CompareExchange, Type::B16) => true,
             _ => matches!(ty.bytes(), 4 | 8),
@@ -395,6 +423,139 @@ impl<'p> Builder<'_, 'p> {
             let index = self.program.atomics.len() as u32;
             self.program.atomics.push(atomic);
             self.emit(Op::Atomic(index));
+        }
+        Ok(())
+    }
+
+    /// The registers of a `.b128` register.
+    fn halves(&mut self, operand: &Operand) -> Result<[Reg64; 2], Failure> {
+        let parts = self.parts_of(operand, 2)?;
+        Ok([self.reg64(&parts[0], Type::B64)?, self.reg64(&parts[1], Type::B64)?])
+    }
+
+    fn halves_destination(&mut self, operand: &Operand) -> Result<[Reg64; 2], Failure> {
+        let parts = self.parts_of(operand, 2)?;
+        Ok([self.reg64_destination(&parts[0])?, self.reg64_destination(&parts[1])?])
+    }
+
+    fn emit_wide(
+        &mut self,
+        (function, address): (WideFunction, Address),
+        [operand, second]: [Option<[Reg64; 2]>; 2],
+        destination: Option<[Reg64; 2]>,
+    ) {
+        let index = self.program.wide_atomics.len() as u32;
+        self.program.wide_atomics.push(WideAtomic {
+            address,
+            function,
+            operand,
+            second,
+            destination,
+        });
+        self.emit(Op::WideAtomic(index));
+    }
+
+    /// `atom.exch.b128` and `atom.cas.b128`
+    fn wide_atomic(
+        &mut self,
+        function: AtomicFunction,
+        space: Space,
+        (returns, elements): (bool, usize),
+        operands: &[Operand],
+    ) -> Outcome {
+        if !returns || elements != 1 {
+            return Err(Failure::Unknown);
+        }
+        let (function, to, address, operand, second) = match (function, operands) {
+            (AtomicFunction::Exchange, [to, address, operand]) => {
+                (WideFunction::Exchange, to, address, operand, None)
+            }
+            (AtomicFunction::CompareExchange, [to, address, operand, second]) => {
+                (WideFunction::CompareExchange, to, address, operand, Some(second))
+            }
+            _ => return Err(Failure::Unknown),
+        };
+        let address = self.address(address, space)?;
+        let operand = self.halves(operand)?;
+        let second = second.map(|second| self.halves(second)).transpose()?;
+        let destination = match to {
+            Operand::Sink => None,
+            to => Some(self.halves_destination(to)?),
+        };
+        self.emit_wide((function, address), [Some(operand), second], destination);
+        Ok(())
+    }
+
+    /// `alloca.type d, size[, alignment]`
+    pub(super) fn allocate_local(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        mods.finish()?;
+        let (to, bytes, align) = match operands {
+            [to, bytes] => (to, bytes, 8),
+            [to, bytes, Operand::Integer(align)] => (to, bytes, *align),
+            _ => return Err("expected a destination and a number of bytes".into()),
+        };
+        let is_valid = align.is_power_of_two() && align <= 1 << 12;
+        if !matches!(ty, Type::U32 | Type::U64) || !is_valid {
+            return Err("alloca takes .u32 or .u64 and a power of two up to 4096".into());
+        }
+        let (taken, start) = self.alloca_region()?;
+        let alloca = Alloca {
+            destination: self.destination(to, ty)?,
+            bytes: self.source(bytes, ty)?,
+            align: align as u32,
+            taken,
+            start,
+        };
+        let index = self.program.allocas.len() as u32;
+        self.program.allocas.push(alloca);
+        self.emit(Op::Alloca(index));
+        Ok(())
+    }
+
+    /// The register that counts the bytes that `alloca` has taken, and where they start.
+    fn alloca_region(&mut self) -> Result<(Reg32, u32), Failure> {
+        if let Some(region) = self.alloca {
+            return Ok(region);
+        }
+        let start = self.place_local_bytes(u64::from(ALLOCA_BYTES), 4096)?;
+        let region = (self.new_reg32(), start);
+        self.alloca = Some(region);
+        Ok(region)
+    }
+
+    /// `stacksave.type d` and `stackrestore.type a`
+    pub(super) fn stack_pointer(
+        &mut self,
+        saves: bool,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        mods.finish()?;
+        let [operand] = operands else {
+            return Err("expected one operand".into());
+        };
+        if !matches!(ty, Type::U32 | Type::U64) {
+            return Err(Failure::Unknown);
+        }
+        let (taken, _) = self.alloca_region()?;
+        if saves {
+            match self.destination(operand, ty)? {
+                Register::Reg64(to) => self.emit(Op::Widen(false, to, taken)),
+                Register::Reg32(to) => self.emit(Op::Move32(to, taken)),
+                Register::Predicate(_) => return Err(Failure::Unknown),
+            }
+            return Ok(());
+        }
+        match self.source(operand, ty)? {
+            Register::Reg64(from) => self.emit(Op::Narrow(taken, from)),
+            Register::Reg32(from) => self.emit(Op::Move32(taken, from)),
+            Register::Predicate(_) => return Err(Failure::Unknown),
         }
         Ok(())
     }

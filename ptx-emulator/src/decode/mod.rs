@@ -7,6 +7,7 @@ mod arithmetic;
 mod async_copy;
 mod bits;
 mod builder;
+mod bulk;
 mod class;
 mod compare;
 mod control;
@@ -19,6 +20,7 @@ mod mbarrier;
 mod memory;
 mod mentions;
 mod modifiers;
+mod names;
 mod operand;
 mod registers;
 mod scope;
@@ -29,6 +31,8 @@ mod video;
 mod warp;
 mod wmma;
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use builder::Builder;
@@ -37,10 +41,11 @@ use modifiers::{Failure, Modifiers};
 use scope::Binding;
 
 pub(crate) use layout::successors;
+pub(crate) use names::ModuleNames;
 
 use crate::error::KernelError;
-use crate::ir::{CallTarget, Op, Program, SystemFunction, Terminator};
-use ptx_syntax::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
+use crate::ir::{CallTarget, Op, Program, Terminator};
+use ptx_syntax::ast::{self, Body, LineTable, Span, Tree, Variable};
 use ptx_syntax::{self, position};
 
 /// A kernel parameter's offset in the parameter block: (offset, total bytes).
@@ -56,17 +61,19 @@ pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
 }
 
 /// Decodes a kernel and every function that it may call.
-pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, KernelError> {
-    let mut program = Program {
-        addresses: vec![None; tree.functions.len()],
-        ..Program::default()
-    };
-    let mut bodies = Bodies::new(tree, text, kernel);
-    let names = module_names(&mut bodies, &mut program)?;
+pub(crate) fn decode(
+    tree: &Tree,
+    text: &str,
+    module: &ModuleNames,
+    kernel: usize,
+) -> Result<Program, KernelError> {
+    let mut program = Program::default();
+    let mut bodies = Bodies::new(tree, text, module, kernel);
+    let placed = place_used_shared(&mut bodies, &mut program)?;
     let mut order = vec![kernel as u32];
-    program.addresses[kernel] = Some(0);
+    program.addresses.insert(kernel as u32, 0);
     let mut next = 0;
-    let mut indirect = false;
+    let mut has_all = false;
     while let Some(&index) = order.get(next) {
         let function = &tree.functions[index as usize];
         let mut decoder = FunctionDecoder {
@@ -77,22 +84,24 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
             named: FxHashSet::default(),
         };
         let body = bodies.get(index as usize)?;
-        let (code, callees, takes_addresses) = decoder.decode(body, &mut program, &names)?;
+        let names = (module, &placed);
+        let (code, callees, takes_addresses) = decoder.decode(body, &mut program, names)?;
         program.functions.push(code);
-        indirect |= takes_addresses;
         let mut wanted = callees;
-        if indirect {
+        if takes_addresses && !has_all {
             // Any function may be called through an address.
+            has_all = true;
             wanted.extend((0..tree.functions.len() as u32).filter(|&candidate| {
                 let candidate = &tree.functions[candidate as usize];
                 !candidate.entry && candidate.body.is_some()
             }));
         }
         for callee in wanted {
-            let slot = &mut program.addresses[callee as usize];
-            if slot.is_none() && tree.functions[callee as usize].body.is_some() {
-                *slot = Some(order.len() as u32);
-                order.push(callee);
+            if tree.functions[callee as usize].body.is_some() {
+                program.addresses.entry(callee).or_insert_with(|| {
+                    order.push(callee);
+                    order.len() as u32 - 1
+                });
             }
         }
         next += 1;
@@ -106,37 +115,42 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
 struct Bodies<'t, 'a> {
     tree: &'t Tree,
     text: &'a str,
+    module: &'t ModuleNames,
     kernel: usize,
-    parsed: Vec<Option<Body>>,
+    parsed: FxHashMap<usize, Body>,
     lines: LineTable,
 }
 
 impl<'t, 'a> Bodies<'t, 'a> {
-    fn new(tree: &'t Tree, text: &'a str, kernel: usize) -> Self {
+    fn new(tree: &'t Tree, text: &'a str, module: &'t ModuleNames, kernel: usize) -> Self {
         Bodies {
             tree,
             text,
+            module,
             kernel,
-            parsed: vec![None; tree.functions.len()],
+            parsed: FxHashMap::default(),
             lines: LineTable::default(),
         }
     }
 
     /// The body of a function; nothing where it is but declared.
     fn get(&mut self, function: usize) -> Result<&Body, KernelError> {
-        let parsed = &mut self.parsed[function];
-        if parsed.is_none()
-            && let Some(body) = self.tree.functions[function].body
-        {
-            let body = ptx_syntax::parse_body(self.text, body, &mut self.lines);
-            *parsed = Some(body.map_err(|error| KernelError::Instruction {
-                kernel: self.tree.functions[self.kernel].name.of(self.text).into(),
-                line: error.line,
-                column: error.column,
-                message: error.message,
-            })?);
+        match self.parsed.entry(function) {
+            Entry::Occupied(parsed) => Ok(parsed.into_mut()),
+            Entry::Vacant(place) => {
+                let Some(body) = self.tree.functions[function].body else {
+                    return Ok(place.insert(Body::default()));
+                };
+                let body = ptx_syntax::parse_body(self.text, body, &mut self.lines);
+                let body = body.map_err(|error| KernelError::Instruction {
+                    kernel: self.tree.functions[self.kernel].name.of(self.text).into(),
+                    line: error.line,
+                    column: error.column,
+                    message: error.message,
+                })?;
+                Ok(place.insert(body))
+            }
         }
-        Ok(parsed.get_or_insert_default())
     }
 }
 
@@ -152,7 +166,7 @@ fn link(tree: &Tree, text: &str, kernel: usize, program: &mut Program) -> Result
             continue;
         };
         let name = tree.functions[index as usize].name.of(text);
-        match program.addresses[index as usize] {
+        match program.addresses.get(&index).copied() {
             None => call.target = CallTarget::External(name.to_string()),
             Some(function) => {
                 call.target = CallTarget::Function(function);
@@ -197,87 +211,45 @@ fn error(
     }
 }
 
-/// The module's variables and functions by name.
-fn module_names<'a>(
-    bodies: &mut Bodies<'_, 'a>,
-    program: &mut Program,
-) -> Result<FxHashMap<&'a str, Binding>, KernelError> {
-    let (tree, text) = (bodies.tree, bodies.text);
-    let mut names = FxHashMap::default();
-    for (index, function) in tree.functions.iter().enumerate() {
-        let name = function.name.of(text);
-        let binding = Binding::Function(index as u32);
-        // A function may be declared in addition to its definition.
-        match (function.body, SystemFunction::of_name(name)) {
-            (Some(_), _) => _ = names.insert(name, binding),
-            (None, Some(system)) => _ = names.entry(name).or_insert(Binding::System(system)),
-            (None, None) => _ = names.entry(name).or_insert(binding),
-        }
-    }
-    for (alias, function) in &tree.aliases {
-        if let Some(binding) = names.get(function.of(text)).cloned() {
-            names.insert(alias.of(text), binding);
-        }
-    }
-    for (index, variable) in tree.variables.iter().enumerate() {
-        let binding = match variable.space {
-            DeclaredSpace::Shared if variable.external || variable.bytes == 0 => {
-                Binding::DynamicShared
-            }
-            // Static shared variables of the module are placed when a kernel first names them.
-            DeclaredSpace::Shared => continue,
-            _ => Binding::Variable(index as u32),
-        };
-        names.insert(variable.name.of(text), binding);
-    }
-    place_used_shared(bodies, program, &mut names)?;
-    Ok(names)
-}
-
 /// Allocates the module's static shared variables that the kernel's functions name.
 fn place_used_shared<'a>(
     bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-    names: &mut FxHashMap<&'a str, Binding>,
-) -> Result<(), KernelError> {
+) -> Result<FxHashMap<&'a str, Binding>, KernelError> {
     let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
-    let mut used = FxHashSet::default();
-    // Names that begin as registers' do are not collected. Hardly any variable or function has one:
-    // it counts as used.
-    let is_noted = |name: Span| !name.of(text).starts_with('%');
+    let module = bodies.module;
+    // What bodies do not note counts as used.
+    let mut used = module.unnoted_shared.clone();
     let mut pending = vec![kernel];
-    let functions = tree.functions.iter().enumerate();
-    let unnoted = functions.filter(|(_, function)| !function.entry && !is_noted(function.name));
-    pending.extend(unnoted.map(|(index, _)| index));
-    let mut seen = vec![false; tree.functions.len()];
+    pending.extend(&module.unnoted_functions);
+    let mut seen = FxHashSet::default();
     while let Some(index) = pending.pop() {
-        if std::mem::replace(&mut seen[index], true) {
+        if !seen.insert(index) {
             continue;
         }
         for name in bodies.get(index)?.names() {
             let name = name.of(text);
-            if let Some(&Binding::Function(callee)) = names.get(name) {
+            if let Some(callee) = module.function(name) {
                 pending.push(callee as usize);
             }
-            used.insert(name);
+            used.extend(module.shared.get(name));
         }
     }
-    for variable in &tree.variables {
-        let dynamic = variable.external || variable.bytes == 0;
-        let name = variable.name.of(text);
-        let used = used.contains(name) || !is_noted(variable.name);
-        if variable.space != DeclaredSpace::Shared || !used {
-            continue;
-        }
-        if dynamic {
+    // In the order of the text, each once.
+    used.sort_unstable();
+    used.dedup();
+    let mut placed = FxHashMap::default();
+    for index in used {
+        let variable = &tree.variables[index as usize];
+        if variable.external || variable.bytes == 0 {
             program.dynamic_align = program.dynamic_align.max(variable.align);
             continue;
         }
         let binding = builder::place_shared(program, variable, text)
             .map_err(|failure| error((tree, text, kernel), variable.name, failure, "variable"))?;
-        names.insert(name, binding);
+        placed.insert(variable.name.of(text), binding);
     }
-    Ok(())
+    Ok(placed)
 }
 
 impl Builder<'_, '_> {
@@ -310,6 +282,11 @@ impl Builder<'_, '_> {
             }
             "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vset" => {
                 self.video(base, mods, operands)
+            }
+            "vmad" => self.video_product(mods, operands),
+            "vadd2" | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4"
+            | "vsub4" | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => {
+                self.video_parts(base, mods, operands)
             }
             "testp" => self.test_property(mods, operands),
             "setp" => self.set_predicate(mods, operands),
@@ -353,6 +330,22 @@ impl Builder<'_, '_> {
             "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" | "brkpt" => {
                 self.nothing(operands)
             }
+            "alloca" => self.allocate_local(mods, operands),
+            "stacksave" => self.stack_pointer(true, mods, operands),
+            "stackrestore" => self.stack_pointer(false, mods, operands),
+            "tensormap" => self.edit_tensor_map(mods, operands),
+            "multimem" => self.refuse(
+                base,
+                "multicast objects span several GPUs, and there is one here",
+            ),
+            "tcgen05" => self.refuse(
+                base,
+                "tensor memory and the fifth generation of tensor cores (sm_100) are not emulated",
+            ),
+            "clusterlaunchcontrol" => self.refuse(
+                base,
+                "blocks that take over other blocks (sm_100) are not emulated",
+            ),
             "tex" => self.texture_fetch(mods, operands),
             "tld4" => self.texture_gather(mods, operands),
             "txq" | "suq" => self.image_query(mods, operands),

@@ -70,6 +70,13 @@ impl<'a> Modifiers<'a> {
         found.is_some()
     }
 
+    /// Removes the first modifier for which `is_meant` holds, wherever it stands.
+    pub(crate) fn take_any(&mut self, is_meant: impl Fn(&str) -> bool) {
+        if let Some(at) = self.rest().iter().position(|&modifier| is_meant(modifier)) {
+            self.remove(at);
+        }
+    }
+
     /// The first modifier, if `accept` accepts it.
     pub(crate) fn take_first<T>(&mut self, accept: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = accept(self.rest().first()?)?;
@@ -89,8 +96,22 @@ impl<'a> Modifiers<'a> {
         self.take_last(Type::parse).ok_or(Failure::Unknown)
     }
 
+    /// The last type among the modifiers, wherever it stands.
+    pub(crate) fn any_ty(&mut self) -> Result<Type, Failure> {
+        let found = self.rest().iter().enumerate().rev();
+        let mut found = found.filter_map(|(at, name)| Some((at, Type::parse(name)?)));
+        let (at, ty) = found.next().ok_or(Failure::Unknown)?;
+        self.remove(at);
+        Ok(ty)
+    }
+
     /// A rounding modifier of float results; nearest-even where there is none.
     pub(crate) fn rounding(&mut self) -> Rounding {
+        self.explicit_rounding().unwrap_or(Rounding::NearestEven)
+    }
+
+    /// A rounding modifier of float results, if there is one.
+    pub(crate) fn explicit_rounding(&mut self) -> Option<Rounding> {
         const NAMES: [(&str, Rounding); 5] = [
             ("rn", Rounding::NearestEven),
             ("rz", Rounding::Zero),
@@ -98,10 +119,8 @@ impl<'a> Modifiers<'a> {
             ("rp", Rounding::Up),
             ("rna", Rounding::NearestAway),
         ];
-        NAMES
-            .into_iter()
-            .find(|(name, _)| self.take(name))
-            .map_or(Rounding::NearestEven, |(_, rounding)| rounding)
+        let found = NAMES.into_iter().find(|(name, _)| self.take(name));
+        found.map(|(_, rounding)| rounding)
     }
 
     /// Removes every modifier for which `known` holds.

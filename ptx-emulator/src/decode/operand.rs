@@ -23,6 +23,11 @@ impl<'p> Builder<'_, 'p> {
     {
         match operand {
             Operand::Vector(elements) => Cow::Borrowed(self.elements(*elements)),
+            // `%tid` as a whole: its components.
+            Operand::Name(name) if is_special_vector(name.of(self.text)) => {
+                let components = (0..4).map(|at| Operand::Component(*name, at));
+                Cow::Owned(components.collect())
+            }
             Operand::Name(name) if self.has_vectors => match self.lookup(name.of(self.text)) {
                 Ok(Some(Binding::Vector(registers, _))) => {
                     let components = 0..registers.len() as u32;
@@ -37,6 +42,13 @@ impl<'p> Builder<'_, 'p> {
 
     /// The register of an element of a vector.
     fn component(&mut self, name: Span, at: u32) -> Result<(Register, Type), Failure> {
+        let text = name.of(self.text);
+        if let Some(special) = special_component(text, at as usize)
+            && self.lookup(text)?.is_none()
+        {
+            let register = self.constant(Constant::Special(special), Type::U32)?;
+            return Ok((register, Type::U32));
+        }
         match self.resolve(name)? {
             Binding::Vector(registers, ty) => match registers.get(at as usize) {
                 Some(&register) => Ok((register, ty)),
@@ -107,6 +119,11 @@ impl<'p> Builder<'_, 'p> {
                 self.emit_unguarded(Op::PredicateNot(negated, predicate));
                 Ok(Register::Predicate(negated))
             }
+            // A constant in parentheses.
+            Operand::List(elements) => match self.elements(elements) {
+                [Operand::Integer(bits)] => self.constant(Constant::Bits(*bits), ty),
+                _ => Err("this operand cannot be read".into()),
+            },
             _ => Err("this operand cannot be read".into()),
         }
     }
@@ -343,13 +360,25 @@ impl<'p> Builder<'_, 'p> {
 fn special_register(name: &str) -> Option<Special> {
     let name = name.strip_prefix('%')?;
     if let Some((base, axis)) = name.split_once('.') {
-        let axis = match axis {
-            "x" => 0,
-            "y" => 1,
-            "z" => 2,
-            _ => return None,
-        };
-        return Some(match base {
+        let at = ["x", "y", "z", "w"].iter().position(|name| *name == axis)?;
+        return special_of_axis(base, at);
+    }
+    special_scalar(name)
+}
+
+/// Whether this is a special register of four components. Most registers end with a digit.
+fn is_special_vector(name: &str) -> bool {
+    name.ends_with('d') && special_component(name, 0).is_some()
+}
+
+/// A component of a special register that is a vector, by the vector's name.
+fn special_component(name: &str, at: usize) -> Option<Special> {
+    special_of_axis(name.strip_prefix('%')?, at)
+}
+
+fn special_of_axis(base: &str, at: usize) -> Option<Special> {
+        let axis = at as u8;
+        let special = match base {
             "tid" => Special::ThreadId(axis),
             "ntid" => Special::ThreadCount(axis),
             "ctaid" => Special::BlockId(axis),
@@ -359,8 +388,12 @@ fn special_register(name: &str) -> Option<Special> {
             "clusterid" => Special::ClusterId(axis),
             "nclusterid" => Special::ClusterCount(axis),
             _ => return None,
-        });
-    }
+        };
+        // The fourth component of all of them is zero.
+        Some(if at < 3 { special } else { Special::Zero })
+}
+
+fn special_scalar(name: &str) -> Option<Special> {
     Some(match name {
         "laneid" => Special::Lane,
         "warpid" => Special::Warp,

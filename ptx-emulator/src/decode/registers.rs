@@ -1,8 +1,8 @@
 //! Which registers an operation reads and writes: the one list that liveness and renaming share.
 
 use crate::ir::{
-    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkDirection, Call,
-    CallTarget, Level, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator,
+    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkData, BulkDirection, Call,
+    CallTarget, Level, MapAction, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator,
     TextureOp, Wgmma, WgmmaA,
 };
 
@@ -180,6 +180,33 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.register(Define, destination);
                 }
             }
+            Op::WideAtomic(index) => {
+                let atomic = &mut program.wide_atomics[*index as usize];
+                self.base(&mut atomic.address.base);
+                for reg in [&mut atomic.operand, &mut atomic.second].into_iter().flatten().flatten() {
+                    self.reg64(Use, reg);
+                }
+                for reg in atomic.destination.iter_mut().flatten() {
+                    self.reg64(Define, reg);
+                }
+            }
+            Op::Alloca(index) => {
+                let alloca = &mut program.allocas[*index as usize];
+                self.register(Use, &mut alloca.bytes);
+                let before = alloca.taken;
+                self.reg32(Use, &mut alloca.taken);
+                alloca.taken = before;
+                self.reg32(Define, &mut alloca.taken);
+                self.register(Define, &mut alloca.destination);
+            }
+            Op::MapEdit(index) => {
+                let edit = &mut program.map_edits[*index as usize];
+                self.base(&mut edit.map.base);
+                match &mut edit.action {
+                    MapAction::Replace(_, _, value) => self.register(Use, value),
+                    MapAction::CopyFrom(from) => self.base(&mut from.base),
+                }
+            }
             Op::Shuffle(index) => {
                 let shuffle = &mut program.shuffles[*index as usize];
                 self.reg32(Use, &mut shuffle.value);
@@ -293,22 +320,21 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.reg32(Use, stride);
                 }
                 let role = if moved.stores { Use } else { Define };
-                for reg in &mut moved.registers {
-                    self.reg32(role, reg);
+                for register in &mut moved.registers {
+                    self.register(role, register);
                 }
             }
             Matrix::Wmma(product) => {
                 let sources = product.a.iter_mut().chain(&mut product.b);
                 for register in sources.chain(&mut product.c) {
-                    self.reg32(Use, register);
+                    self.register(Use, register);
                 }
                 for register in &mut product.d {
-                    self.reg32(Define, register);
+                    self.register(Define, register);
                 }
             }
             Matrix::Mma(product) => {
-                let sources = product.a.iter_mut().chain(&mut product.b);
-                for register in sources.chain(&mut product.c) {
+                for register in product.sources() {
                     self.register(Use, register);
                 }
                 for register in &mut product.d {
@@ -386,11 +412,24 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Terminator::BarrierObject(object) => self.barrier_object(object),
             Terminator::BulkCopy(copy) => {
-                self.base(&mut copy.map.base);
-                self.base(&mut copy.shared.base);
-                for coordinate in &mut copy.coordinates {
-                    self.reg32(Use, coordinate);
+                match &mut copy.data {
+                    BulkData::Box(map, coordinates) => {
+                        self.base(&mut map.base);
+                        for coordinate in coordinates {
+                            self.reg32(Use, coordinate);
+                        }
+                    }
+                    BulkData::Bytes(other, bytes) => {
+                        self.base(&mut other.base);
+                        self.reg32(Use, bytes);
+                    }
+                    BulkData::Values(values, _) => {
+                        for value in values {
+                            self.register(Use, value);
+                        }
+                    }
                 }
+                self.base(&mut copy.shared.base);
                 if let BulkDirection::Load { barrier, blocks } = &mut copy.direction {
                     self.base(&mut barrier.base);
                     if let Some(blocks) = blocks {

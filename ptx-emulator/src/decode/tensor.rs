@@ -1,122 +1,17 @@
-//! `cp.async.bulk.tensor` and `wgmma`.
+//! `wgmma`.
 
 use super::async_copy::group_count;
 use super::builder::Builder;
-use super::matrix::{inputs, parse_shape};
+use super::matrix::{float_inputs, integer_inputs, parse_shape, sums};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
-    Terminator, Wgmma, WgmmaA,
+    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Terminator, Wgmma, WgmmaA,
 };
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
-    /// Everything that starts with `cp.async.bulk`.
-    pub(super) fn bulk_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        if mods.take("commit_group") {
-            mods.finish()?;
-            self.emit(Op::BulkCommit);
-            return Ok(());
-        }
-        if mods.take("wait_group") {
-            // Shared memory is read when global memory is written.
-            mods.take("read");
-            mods.finish()?;
-            let newest = group_count(operands)?;
-            return self.under_guard(|this| {
-                let next = this.new_block();
-                this.end_block(Terminator::BulkWait { newest, next }, true, next);
-                Ok(())
-            });
-        }
-        if !mods.take("tensor") {
-            return Err(Failure::Unknown);
-        }
-        self.tensor_copy(mods, operands)
-    }
-
-    /// `cp.async.bulk.tensor.Nd.dst.src…`
-    fn tensor_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let rank = mods
-            .take_first(|name| name.strip_suffix('d')?.parse::<usize>().ok())
-            .ok_or(Failure::Unknown)?;
-        // Boxes as they are; the other modes gather or shift them.
-        mods.take("tile");
-        let operands = match operands {
-            // A cache policy may come last.
-            [operands @ .., _] if mods.take("L2::cache_hint") => operands,
-            operands => operands,
-        };
-        let loads = mods.take("shared::cluster") || mods.rest().first() == Some(&"shared::cta");
-        mods.take("shared::cta");
-        if !mods.take("global") {
-            return Err(Failure::Unknown);
-        }
-        let completion = match loads {
-            true => "mbarrier::complete_tx::bytes",
-            false => "bulk_group",
-        };
-        if !mods.take(completion) {
-            return Err(Failure::Unknown);
-        }
-        let multicasts = loads && mods.take("multicast::cluster");
-        mods.finish()?;
-        let (tensor, shared, direction) = match operands {
-            [shared, tensor, barrier, rest @ ..] if loads => {
-                let blocks = match rest {
-                    [] if !multicasts => None,
-                    [blocks] if multicasts => Some(self.reg32(blocks, Type::U16)?),
-                    _ => return Err("wrong number of operands".into()),
-                };
-                let barrier = self.address(barrier, Space::Cluster)?;
-                (tensor, shared, BulkDirection::Load { barrier, blocks })
-            }
-            [tensor, shared] if !loads => (tensor, shared, BulkDirection::Store),
-            _ => return Err("wrong number of operands".into()),
-        };
-        let Operand::Tensor {
-            map,
-            offset,
-            coordinates,
-        } = tensor
-        else {
-            return Err("expected a tensor map and coordinates".into());
-        };
-        let coordinates = self.elements(*coordinates);
-        if coordinates.len() != rank {
-            let found = coordinates.len();
-            return Err(format!("expected {rank} coordinates, found {found}").into());
-        }
-        let map = Operand::Address {
-            base: Some(*map),
-            offset: *offset,
-        };
-        let coordinates = coordinates
-            .iter()
-            .map(|coordinate| self.reg32(coordinate, Type::S32))
-            .collect::<Result<_, _>>()?;
-        let map = self.address(&map, Space::Generic)?;
-        let space = match direction {
-            BulkDirection::Load { .. } => Space::Cluster,
-            BulkDirection::Store => Space::Shared,
-        };
-        let shared = self.address(shared, space)?;
-        self.under_guard(|this| {
-            let next = this.new_block();
-            let copy = BulkCopy {
-                direction,
-                map,
-                coordinates,
-                shared,
-                next,
-            };
-            this.end_block(Terminator::BulkCopy(Box::new(copy)), true, next);
-            Ok(())
-        })
-    }
-
     /// Everything that starts with `wgmma`.
     pub(super) fn warpgroup(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let product = mods.take("mma_async");
@@ -142,28 +37,61 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `wgmma.mma_async.sync.aligned.shape.f32.a.b d, a, b, keep, ±1, ±1[, trans a][, trans b]`
+    /// `wgmma.mma_async.sync.aligned.shape[.satfinite].d.a.b[.and.popc] d, a, b, keep[, ±1, ±1[,
+    /// trans a][, trans b]]`
     fn wgmma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        if mods.take("sp") {
+            return Err("sparse `wgmma` is refused: which lane has which part of the metadata is \
+                        not known for every shape"
+                .into());
+        }
         let [d, a, b, keep, rest @ ..] = operands else {
             return Err("expected d, a, b and a predicate".into());
         };
-        let (of_b, of_a, of_d) = (mods.ty()?, mods.ty()?, mods.ty()?);
-        let inputs = inputs(of_a).ok_or(Failure::Unknown)?;
-        let known = of_a == of_b && of_d == Type::F32 && mods.take("sync") && mods.take("aligned");
+        let known = mods.take("sync") && mods.take("aligned");
+        let combines = mods.take("and");
+        let counts = mods.take("popc");
+        let saturates = mods.take("satfinite");
         let [rows, columns, depth] = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
+        let [of_d, of_a, of_b] = *mods.rest() else {
+            return Err(Failure::Unknown);
+        };
+        let inputs = |name| float_inputs(name).or_else(|| integer_inputs(name));
+        let (inputs, inputs_b) = inputs(of_a).zip(inputs(of_b)).ok_or(Failure::Unknown)?;
+        let of_d = sums(of_d).ok_or(Failure::Unknown)?;
+        use MatrixInputs::{Bf16, E4m3, E5m2, F16, Integer, Tf32};
+        let same = inputs == inputs_b;
+        let exists = match inputs {
+            F16 => same && matches!(of_d, Sums::F16 | Sums::F32),
+            Bf16 | Tf32 => same && of_d == Sums::F32,
+            E4m3 | E5m2 => {
+                matches!(inputs_b, E4m3 | E5m2) && matches!(of_d, Sums::F16 | Sums::F32)
+            }
+            Integer { bits, .. } if bits != 4 => {
+                inputs.packed() == inputs_b.packed() && of_d == Sums::S32
+            }
+            _ => false,
+        };
+        let is_whole = matches!(inputs, Integer { .. });
+        let of_bits = inputs.packed() == 32;
+        // Of integers there are fewer widths.
+        let width = match is_whole {
+            false => columns.is_multiple_of(8),
+            true => columns.is_multiple_of(16) || matches!(columns, 8 | 24),
+        };
         let has_shape = rows == 64
-            && columns.is_multiple_of(8)
+            && width
             && (8..=256).contains(&columns)
-            && inputs != MatrixInputs::F64
             && depth == 8 * inputs.packed();
-        if !known || !has_shape {
+        let flags = combines == of_bits && counts == of_bits;
+        if !known || !exists || !has_shape || !flags || saturates && (!is_whole || of_bits) {
             return Err(Failure::Unknown);
         }
-        mods.finish()?;
         let in_registers = matches!(a, Operand::Vector(_));
         let numbers = rest.iter().map(constant).collect::<Result<Vec<_>, _>>()?;
         let (signs, across_a, across_b) = match (numbers.as_slice(), inputs.packed()) {
-            (&[a, b], 1) => ([a, b], 0, 0),
+            (&[], _) if is_whole => ([1, 1], 0, 0),
+            (&[a, b], 1 | 4) if !is_whole => ([a, b], 0, 0),
             (&[a, b, across_b], 2) if in_registers => ([a, b], 0, across_b),
             (&[a, b, across_a, across_b], 2) if !in_registers => ([a, b], across_a, across_b),
             _ => return Err("wrong number of operands".into()),
@@ -187,13 +115,16 @@ impl Builder<'_, '_> {
         }
         let product = Wgmma {
             inputs,
+            inputs_b,
+            sums: of_d,
+            saturates,
             columns,
             a,
             b: self.reg64(b, Type::B64)?,
             across_b: across_b != 0,
             keep: self.keep(keep)?,
             negated: signs.map(|sign| sign < 0),
-            d: self.fragment_destination(d, columns / 2, Type::F32)?,
+            d: self.fragment_destination(d, columns / 2 / of_d.packed(), Type::B32)?,
         };
         self.emit_matrix(Matrix::Wgmma(product))
     }

@@ -412,8 +412,8 @@ impl Builder<'_, '_> {
     }
 
     /// An instruction that is known and cannot run, with the reason.
-    pub(super) fn refuse(&mut self, reason: &str) -> Outcome {
-        Err(reason.into())
+    pub(super) fn refuse(&mut self, opcode: &str, reason: &str) -> Outcome {
+        Err(format!("`{opcode}` is not supported: {reason}").into())
     }
 }
 

@@ -1,10 +1,11 @@
-//! Scalar video instructions (PTX ISA, "Video Instructions"): arithmetic on bytes and halves of
-//! words, with a second operation or a merge.
+//! Video instructions (PTX ISA, "Video Instructions"): arithmetic on bytes and halves of words, with
+//! a second operation or a merge.
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    LaneFunction, Part, Register, SecondOperation, Video, VideoComparison, VideoFunction,
+    LaneFunction, Part, PartsFunction, Register, SecondOperation, Video, VideoComparison,
+    VideoFunction, VideoParts, VideoProduct,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -25,6 +26,44 @@ fn selector(name: &str) -> Option<Part> {
         bits,
         shift: bits * at,
     })
+}
+
+fn comparison(name: &str) -> Option<VideoComparison> {
+    Some(match name {
+        "eq" => VideoComparison::Equal,
+        "ne" => VideoComparison::NotEqual,
+        "lt" => VideoComparison::Less,
+        "le" => VideoComparison::LessEqual,
+        "gt" => VideoComparison::Greater,
+        "ge" => VideoComparison::GreaterEqual,
+        _ => return None,
+    })
+}
+
+/// The digits behind the letter of a selector of halves or bytes, the last one first.
+fn digits(name: &str, letter: char) -> Option<Vec<u8>> {
+    let digits = name.strip_prefix(letter)?.bytes().rev();
+    digits
+        .map(|digit| digit.is_ascii_digit().then_some(digit.wrapping_sub(b'0')))
+        .collect()
+}
+
+/// Which parts of the two sources an operand takes: `h10`, `b7654`.
+fn parts_of_sources(name: &str, bits: u32) -> Option<[u8; 4]> {
+    let (letter, count) = if bits == 16 { ('h', 2) } else { ('b', 4) };
+    let found = digits(name, letter)?;
+    let fits = found.len() == count && found.iter().all(|at| usize::from(*at) < 2 * count);
+    let at = |place: usize| found.get(place).copied().unwrap_or(0);
+    fits.then(|| std::array::from_fn(at))
+}
+
+/// The parts of the result that are computed: `h10`, `b320`.
+fn mask_of_parts(name: &str, bits: u32) -> Option<u8> {
+    let (letter, count) = if bits == 16 { ('h', 2) } else { ('b', 4) };
+    let found = digits(name, letter)?;
+    let rises = found.windows(2).all(|pair| pair[0] < pair[1]);
+    let fits = !found.is_empty() && rises && found.iter().all(|at| *at < count);
+    fits.then(|| found.iter().fold(0, |mask, at| mask | 1 << at))
 }
 
 impl Builder<'_, '_> {
@@ -82,17 +121,7 @@ impl Builder<'_, '_> {
         let saturates = mods.take("sat");
         let function = match function {
             VideoFunction::Set(_) => {
-                let compare = mods.take_first(|name| {
-                    Some(match name {
-                        "eq" => VideoComparison::Equal,
-                        "ne" => VideoComparison::NotEqual,
-                        "lt" => VideoComparison::Less,
-                        "le" => VideoComparison::LessEqual,
-                        "gt" => VideoComparison::Greater,
-                        "ge" => VideoComparison::GreaterEqual,
-                        _ => return None,
-                    })
-                });
+                let compare = mods.take_first(comparison);
                 if saturates {
                     return Err(Failure::Unknown);
                 }
@@ -100,6 +129,11 @@ impl Builder<'_, '_> {
             }
             function => function,
         };
+        if function == VideoFunction::ShiftLeft && saturates {
+            return Err("`vshl` with `.sat` is refused: GPUs do not clamp it as the PTX ISA says, and \
+                        what they do instead is not known"
+                .into());
+        }
         let clamps = mods.take("clamp");
         let wraps = mods.take("wrap");
         if is_shift != (clamps || wraps) {
@@ -142,5 +176,130 @@ impl Builder<'_, '_> {
         };
         self.emit_lane(LaneFunction::Video(video), to, arguments);
         Ok(())
+    }
+
+    /// `vmad.dtype.atype.btype[.po][.sat][.shr7|.shr15] d, a[.asel], b[.bsel], c`
+    pub(super) fn video_product(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, a, b, c] = operands else {
+            return Err("expected four operands".into());
+        };
+        let plus_one = mods.take("po");
+        let saturates = mods.take("sat");
+        let shifts = [("shr7", 7), ("shr15", 15)].into_iter();
+        let mut shifts = shifts.filter_map(|(name, shift)| mods.take(name).then_some(shift));
+        let shift = shifts.next().unwrap_or(0);
+        let known = |ty: Type| matches!(ty, Type::U32 | Type::S32);
+        let (of_b, of_a, of_d) = (mods.ty()?, mods.ty()?, mods.ty()?);
+        mods.finish()?;
+        if ![of_a, of_b, of_d].into_iter().all(known) {
+            return Err(Failure::Unknown);
+        }
+        let ((a, part_a), (b, part_b)) = (self.selected(a)?, self.selected(b)?);
+        let c = self.source(c, Type::B32)?;
+        let to = self.destination(to, Type::B32)?;
+        let product = VideoProduct {
+            signed: [of_a, of_b].map(Type::is_signed),
+            parts: [part_a, part_b].map(|part| part.unwrap_or(Part::WHOLE)),
+            plus_one,
+            saturates,
+            shift,
+        };
+        self.emit_lane(LaneFunction::VideoProduct(product), to, vec![a, b, c]);
+        Ok(())
+    }
+
+    /// `vadd2.dtype.atype.btype[.sat|.add] d[.mask], a[.asel], b[.bsel], c` and its likes.
+    pub(super) fn video_parts(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, a, b, c] = operands else {
+            return Err("expected four operands".into());
+        };
+        let (name, bits) = match (base.strip_suffix('2'), base.strip_suffix('4')) {
+            (Some(name), _) => (name, 16),
+            (_, Some(name)) => (name, 8),
+            _ => return Err(Failure::Unknown),
+        };
+        let mut types = Vec::new();
+        while let Some(ty) = mods.take_first(Type::parse) {
+            types.push(ty);
+        }
+        let function = match name {
+            "vadd" => PartsFunction::Add,
+            "vsub" => PartsFunction::Sub,
+            "vavrg" => PartsFunction::Average,
+            "vabsdiff" => PartsFunction::AbsoluteDifference,
+            "vmin" => PartsFunction::Min,
+            "vmax" => PartsFunction::Max,
+            "vset" => {
+                // Its results are 0 or 1.
+                types.insert(0, Type::U32);
+                PartsFunction::Set(mods.take_first(comparison).ok_or(Failure::Unknown)?)
+            }
+            _ => return Err(Failure::Unknown),
+        };
+        let accumulates = mods.take("add");
+        let saturates = !accumulates && name != "vset" && mods.take("sat");
+        mods.finish()?;
+        let known = |ty: &Type| matches!(ty, Type::U32 | Type::S32);
+        let &[of_d, of_a, of_b] = types.as_slice() else {
+            return Err(Failure::Unknown);
+        };
+        if !types.iter().all(known) {
+            return Err(Failure::Unknown);
+        }
+        let sides = if bits == 16 { ["h10", "h32"] } else { ["b3210", "b7654"] };
+        let wrong = || Failure::from("this selector does not fit the instruction");
+        let (a, of_source) = self.suffixed(a)?;
+        let first = parts_of_sources(of_source.unwrap_or(sides[0]), bits).ok_or_else(wrong)?;
+        let (b, of_source) = self.suffixed(b)?;
+        let second = parts_of_sources(of_source.unwrap_or(sides[1]), bits).ok_or_else(wrong)?;
+        let (to, of_result) = match self.suffix(to)? {
+            Some((to, suffix)) => (to, Some(suffix)),
+            None => (self.destination(to, Type::B32)?, None),
+        };
+        let mask = mask_of_parts(of_result.unwrap_or(sides[0]), bits).ok_or_else(wrong)?;
+        let video = VideoParts {
+            function,
+            bits,
+            signed: [of_d, of_a, of_b].map(Type::is_signed),
+            selected: [first, second],
+            mask,
+            saturates,
+            accumulates,
+        };
+        let c = self.source(c, Type::B32)?;
+        self.emit_lane(LaneFunction::VideoParts(video), to, vec![a, b, c]);
+        Ok(())
+    }
+}
+
+impl<'a> Builder<'a, '_> {
+    /// A register and the selector behind it, if there is one.
+    fn suffix(&mut self, operand: &Operand) -> Result<Option<(Register, &'a str)>, Failure> {
+        let Operand::Name(name) = operand else {
+            return Ok(None);
+        };
+        let Some((register, suffix)) = name.of(self.text).rsplit_once('.') else {
+            return Ok(None);
+        };
+        Ok(match self.lookup(register)? {
+            Some(super::scope::Binding::Register(register, _)) => Some((register, suffix)),
+            _ => None,
+        })
+    }
+
+    fn suffixed(&mut self, operand: &Operand) -> Result<(Register, Option<&'a str>), Failure> {
+        match self.suffix(operand)? {
+            Some((register, suffix)) => Ok((register, Some(suffix))),
+            None => Ok((self.source(operand, Type::B32)?, None)),
+        }
     }
 }

@@ -153,17 +153,28 @@ impl Builder<'_, '_> {
             return Err("expected three operands".into());
         };
         let ty = mods.ty()?;
-        if !mods.take("sync") || !matches!(ty, Type::B32 | Type::U32 | Type::S32) {
+        let is_number = matches!(ty, Type::U32 | Type::S32);
+        if !mods.take("sync") || !is_number && !matches!(ty, Type::B32 | Type::F32) {
             return Err(Failure::Unknown);
         }
         let signed = ty.is_signed();
+        let of_floats = ty == Type::F32;
+        let magnitudes = of_floats && mods.take("abs");
+        let nan_wins = of_floats && mods.take("NaN");
+        let float = |greatest| ReduceMode::Float {
+            greatest,
+            magnitudes,
+            nan_wins,
+        };
         let mode = mods
             .take_first(|name| {
                 Some(match name {
+                    "min" | "max" if of_floats => float(name == "max"),
+                    "and" if ty == Type::B32 => ReduceMode::And,
+                    "or" if ty == Type::B32 => ReduceMode::Or,
+                    "xor" if ty == Type::B32 => ReduceMode::Xor,
+                    _ if !is_number => return None,
                     "add" => ReduceMode::Add,
-                    "and" => ReduceMode::And,
-                    "or" => ReduceMode::Or,
-                    "xor" => ReduceMode::Xor,
                     "min" if signed => ReduceMode::MinSigned,
                     "min" => ReduceMode::MinUnsigned,
                     "max" if signed => ReduceMode::MaxSigned,

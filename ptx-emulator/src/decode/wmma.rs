@@ -6,40 +6,47 @@
 //! ones.
 
 use super::builder::Builder;
+use super::matrix::{by_column, float_inputs, integer_inputs, parse_shape, register_type, sums};
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Matrix, MatrixInputs, Space, Wmma, WmmaMove};
+use crate::ir::{Matrix, MatrixInputs, Rounding, Space, Sums, Wmma, WmmaMove};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
-/// Rows and columns of a shape that exists: `m16n16k16` and its likes.
-fn shape(name: &str) -> Option<[u32; 3]> {
-    let shape = super::matrix::parse_shape(name)?;
-    matches!(shape, [16, 16, 16] | [8, 32, 16] | [32, 8, 16]).then_some(shape)
+/// The elements of A or B that a type names.
+fn elements(name: &str) -> Option<MatrixInputs> {
+    float_inputs(name).or_else(|| integer_inputs(name))
 }
 
-/// The elements of A or B: their type, bytes, and how many a register holds.
-fn elements(name: &str) -> Option<(MatrixInputs, u32)> {
-    Some(match name {
-        "f16" => (MatrixInputs::F16, 2),
-        "bf16" => (MatrixInputs::Bf16, 2),
-        "s8" => (
-            MatrixInputs::Integer {
-                bits: 8,
-                signed: true,
-            },
-            1,
-        ),
-        "u8" => (
-            MatrixInputs::Integer {
-                bits: 8,
-                signed: false,
-            },
-            1,
-        ),
-        _ => return None,
-    })
+/// Whether there are matrices A and B of these elements in a shape.
+fn has_shape(inputs: MatrixInputs, shape: [u32; 3]) -> bool {
+    use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
+    match (inputs, shape) {
+        (F16 | Bf16 | Integer { bits: 8, .. }, [16, 16, 16] | [8, 32, 16] | [32, 8, 16]) => true,
+        (Tf32, [16, 16, 8]) | (F64, [8, 8, 4]) => true,
+        (Integer { bits: 4, .. }, [8, 8, 32]) | (Integer { bits: 1, .. }, [8, 8, 128]) => true,
+        _ => false,
+    }
+}
+
+/// Whether there are matrices C and D of these elements in a shape.
+fn has_sums(sums: Sums, shape: [u32; 3]) -> bool {
+    match shape {
+        [16, 16, 16] | [8, 32, 16] | [32, 8, 16] => sums != Sums::F64,
+        [16, 16, 8] => sums == Sums::F32,
+        [8, 8, 4] => sums == Sums::F64,
+        [8, 8, 32 | 128] => sums == Sums::S32,
+        _ => false,
+    }
+}
+
+/// The type of the registers of A and B.
+fn input_type(inputs: MatrixInputs) -> Type {
+    match inputs {
+        MatrixInputs::F64 => Type::F64,
+        _ => Type::B32,
+    }
 }
 
 /// Registers of a fragment of A or B with this many elements.
@@ -47,6 +54,46 @@ fn registers(inputs: MatrixInputs, elements: u32) -> u32 {
     match inputs {
         MatrixInputs::F16 => 8,
         inputs => elements / 32 / inputs.packed(),
+    }
+}
+
+/// How a fragment is moved: what memory and registers hold.
+struct Units {
+    /// Elements of a unit, which is an element, or a word of those that are narrower than a byte.
+    unit: u32,
+    bytes: u32,
+    /// Units in a register.
+    packed: u32,
+    /// Registers, and their type.
+    count: u32,
+    ty: Type,
+}
+
+impl Units {
+    fn of_inputs(inputs: MatrixInputs, elements: u32) -> Self {
+        let (unit, bytes, packed) = match inputs {
+            MatrixInputs::F64 => (1, 8, 1),
+            inputs if inputs.packed() > 4 => (inputs.packed(), 4, 1),
+            inputs => (1, 4 / inputs.packed(), inputs.packed()),
+        };
+        Units {
+            unit,
+            bytes,
+            packed,
+            count: registers(inputs, elements),
+            ty: input_type(inputs),
+        }
+    }
+
+    fn of_sums(sums: Sums, elements: u32) -> Self {
+        let ty = register_type(sums);
+        Units {
+            unit: 1,
+            bytes: ty.bytes() / sums.packed(),
+            packed: sums.packed(),
+            count: elements / 32 / sums.packed(),
+            ty,
+        }
     }
 }
 
@@ -90,44 +137,43 @@ impl Builder<'_, '_> {
         });
         let matrix = matrix.ok_or(Failure::Unknown)?;
         let known = mods.take("sync") && mods.take("aligned");
-        let by_column = mods.take("col");
-        let shape_of = mods.rest().iter().find_map(|name| shape(name));
-        let [m, n, k] = shape_of.ok_or(Failure::Unknown)?;
-        if !known || !by_column && !mods.take("row") {
-            return Err(Failure::Unknown);
-        }
+        let columns_first = mods.take_first(by_column).ok_or(Failure::Unknown)?;
+        let shape = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
         let space = take_space(&mut mods);
-        if !matches!(space, Space::Generic | Space::Global | Space::Shared) {
+        if !known || !matches!(space, Space::Generic | Space::Global | Space::Shared) {
             return Err(Failure::Unknown);
         }
-        let ((rows, columns), (bytes, packed, count)) = match matrix {
+        let [m, n, k] = shape;
+        let (rows, columns) = match matrix {
+            'c' => (m, n),
+            'a' => (m, k),
+            _ => (k, n),
+        };
+        let units = match matrix {
             'c' => {
-                let ty = mods.ty()?;
-                if !matches!(ty, Type::F32 | Type::S32) {
-                    return Err(Failure::Unknown);
-                }
-                ((m, n), (4, 1, m * n / 32))
+                let sums = mods.take_last(sums).ok_or(Failure::Unknown)?;
+                let units = Units::of_sums(sums, rows * columns);
+                has_sums(sums, shape).then_some(units)
             }
-            name => {
-                let (inputs, bytes) = mods.take_last(elements).ok_or(Failure::Unknown)?;
-                let extents = if name == 'a' { (m, k) } else { (k, n) };
-                let count = registers(inputs, extents.0 * extents.1);
-                (extents, (bytes, inputs.packed(), count))
+            _ => {
+                let inputs = mods.take_last(elements).ok_or(Failure::Unknown)?;
+                let units = Units::of_inputs(inputs, rows * columns);
+                // Words of narrow elements lie along k.
+                let lies = units.unit == 1 || columns_first == (matrix == 'b');
+                (lies && has_shape(inputs, shape)).then_some(units)
             }
         };
-        mods.take_first(shape);
+        let units = units.ok_or(Failure::Unknown)?;
         mods.finish()?;
-        let parts = &*self.parts(registers_operand);
-        if parts.len() as u32 != count {
-            return Err(format!("expected {count} registers, found {}", parts.len()).into());
-        }
-        let mut registers = Vec::new();
-        for part in parts {
-            registers.push(match stores {
-                true => self.reg32(part, Type::B32)?,
-                false => self.reg32_destination(part)?,
-            });
-        }
+        let (rows, columns) = match matrix {
+            'a' => (rows, columns / units.unit),
+            'b' => (rows / units.unit, columns),
+            _ => (rows, columns),
+        };
+        let registers = match stores {
+            true => self.fragment(registers_operand, units.count, units.ty)?,
+            false => self.fragment_destination(registers_operand, units.count, units.ty)?,
+        };
         let stride = match stride {
             [] => None,
             [stride] => Some(self.reg32(stride, Type::U32)?),
@@ -138,56 +184,79 @@ impl Builder<'_, '_> {
             address,
             stores,
             stride,
-            by_column,
+            by_column: columns_first,
             rows,
             columns,
-            bytes,
-            packed,
+            bytes: units.bytes,
+            unit: units.unit,
+            packed: units.packed,
             registers,
         }))
     }
 
-    /// `wmma.mma.sync.aligned.alayout.blayout.shape.dtype[.atype.btype].ctype d, a, b, c`
+    /// `wmma.mma[.op.popc].sync.aligned.alayout.blayout.shape[.rnd].dtype[.atype.btype].ctype
+    /// [.satfinite] d, a, b, c`
     fn wmma_product(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let [d, a, b, c] = operands else {
             return Err("expected four operands".into());
         };
-        let known = mods.take("sync") && mods.take("aligned");
+        let combine = mods.take_first(|name| match name {
+            "and" => Some(true),
+            "xor" => Some(false),
+            _ => None,
+        });
+        let counts = mods.take("popc");
+        let known = mods.take("sync") && mods.take("aligned") && counts == combine.is_some();
         let saturates = mods.take("satfinite");
-        for _ in 0..2 {
-            mods.take_first(|name| matches!(name, "row" | "col").then_some(()))
-                .ok_or(Failure::Unknown)?;
-        }
-        let shape = mods.take_first(shape).ok_or(Failure::Unknown)?;
-        let inputs = match *mods.rest() {
-            ["f32", "f32"] => MatrixInputs::F16,
-            [of_d, of_a, of_b, of_c] if of_a == of_b && of_c == of_d => {
-                let (inputs, _) = elements(of_a).ok_or(Failure::Unknown)?;
-                let sums = match inputs {
-                    MatrixInputs::Integer { .. } => "s32",
-                    _ => "f32",
-                };
-                if of_d != sums || inputs == MatrixInputs::F16 {
-                    return Err(Failure::Unknown);
-                }
-                inputs
+        let mut layout = || mods.take_first(by_column).ok_or(Failure::Unknown);
+        let layouts = [layout()?, layout()?];
+        let shape = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
+        let rounding = mods.explicit_rounding();
+        let (of_d, inputs, of_c) = match *mods.rest() {
+            [of_d, of_c] => (of_d, Some(MatrixInputs::F16), of_c),
+            [of_d, of_a, of_b, of_c] if of_a == of_b && of_a != "f16" => {
+                (of_d, elements(of_a), of_c)
             }
-            // The rounding of sums in f16 is not known.
             _ => return Err(Failure::Unknown),
         };
-        let is_integer = matches!(inputs, MatrixInputs::Integer { .. });
-        if !known || saturates && !is_integer {
+        let inputs = inputs.ok_or(Failure::Unknown)?;
+        let (of_d, of_c) = sums(of_d).zip(sums(of_c)).ok_or(Failure::Unknown)?;
+        use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
+        let narrow = inputs.packed() > 4;
+        let exists = match inputs {
+            F16 => [of_d, of_c].iter().all(|sums| matches!(sums, Sums::F16 | Sums::F32)),
+            Bf16 | Tf32 => [of_d, of_c] == [Sums::F32; 2] && !saturates,
+            F64 => [of_d, of_c] == [Sums::F64; 2] && !saturates,
+            Integer { bits, .. } => {
+                let single = bits == 1;
+                [of_d, of_c] == [Sums::S32; 2]
+                    && combine.is_some() == single
+                    && !(single && saturates)
+                    && (!narrow || layouts == [false, true])
+            }
+            _ => false,
+        };
+        let is_whole = matches!(inputs, Integer { .. });
+        let rounds = rounding.is_some() && inputs != F64;
+        if !known || !exists || rounds || combine.is_some() && !is_whole {
+            return Err(Failure::Unknown);
+        }
+        if !has_shape(inputs, shape) || rounding == Some(Rounding::NearestAway) {
             return Err(Failure::Unknown);
         }
         let [m, n, k] = shape;
+        let in_sums = |sums: Sums| m * n / 32 / sums.packed();
         let product = Wmma {
             inputs,
+            sums: [of_c, of_d],
+            bits: combine,
             shape,
             saturates,
-            a: self.fragment32(a, registers(inputs, m * k))?,
-            b: self.fragment32(b, registers(inputs, k * n))?,
-            c: self.fragment32(c, m * n / 32)?,
-            d: self.fragment32_destination(d, m * n / 32)?,
+            rounding: rounding.unwrap_or(Rounding::NearestEven),
+            a: self.fragment(a, registers(inputs, m * k), input_type(inputs))?,
+            b: self.fragment(b, registers(inputs, k * n), input_type(inputs))?,
+            c: self.fragment(c, in_sums(of_c), register_type(of_c))?,
+            d: self.fragment_destination(d, in_sums(of_d), register_type(of_d))?,
         };
         self.emit_matrix(Matrix::Wmma(product))
     }

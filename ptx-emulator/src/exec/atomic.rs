@@ -2,13 +2,13 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::lane;
+use super::{Launch, lane};
 use super::run::{Outcome, Run};
 use super::warp_ops::{lanes, read, write};
 use crate::allocation::Allocation;
 use crate::ir::{
     AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
-    Space,
+    Reg64, Space, WideFunction,
 };
 use crate::observer::Observer;
 use ptx_syntax::ast::Type;
@@ -40,7 +40,9 @@ impl<O: Observer> Run<'_, '_, O> {
             let old = match space {
                 Space::Global | Space::Const | Space::Generic => {
                     match self.launch.allocation(address, u64::from(bytes)) {
-                        Some(allocation) => self.update_global(allocation, address, bytes, update),
+                        Some(allocation) => {
+                            update_global(launch, allocation, address, bytes, update)
+                        }
                         None => 0,
                     }
                 }
@@ -57,33 +59,84 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    pub(super) fn update_global(
-        &self,
-        allocation: &Allocation,
-        address: u64,
-        bytes: u32,
-        update: impl Fn(u64) -> u64,
-    ) -> u64 {
-        let offset = (address - allocation.base) as usize;
-        if bytes == 8 {
-            let _whole = self.launch.memory.lock(address);
+    /// `atom.b128`, and strong loads and stores of 128 bits: whole also for other blocks.
+    #[inline(never)]
+    pub(super) fn wide_atomic(&mut self, index: u32, mask: u32) -> Outcome {
+        let atomic = &self.program.wide_atomics[index as usize];
+        if self.is_mixed(&atomic.address, mask) {
+            return self.split_by_space(&atomic.address, mask, |this, group| {
+                this.wide_atomic(index, group)
+            });
+        }
+        let (space, addresses) = self.resolve(&atomic.address, mask);
+        let kind = match atomic.function {
+            WideFunction::Load => AccessKind::Load,
+            WideFunction::Store => AccessKind::Store,
+            WideFunction::Exchange | WideFunction::CompareExchange => AccessKind::Atomic,
+        };
+        let launch = self.launch;
+        let in_order = O::STRONG_IN_ORDER && space == Space::Global;
+        let _in_order = in_order.then(|| launch.in_order());
+        self.observe(space, kind, 16, (mask, true), &addresses);
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            self.check(space, address, 16, kind, lane)?;
+            let pair = |pair: Option<[Reg64; 2]>| {
+                pair.map(|pair| pair.map(|reg| self.r.regs64[reg.0 as usize][lane]))
+            };
+            let (operand, second) = (pair(atomic.operand), pair(atomic.second));
+            // The lower lock first, as everywhere: no two workers wait for each other.
+            let _whole = [launch.memory.lock(address), launch.memory.lock(address + 8)];
             fence(Ordering::SeqCst);
-            let old = allocation.read(offset, 8);
-            allocation.write(offset, 8, update(old));
-            return old;
+            let half = |at: u64| self.read_memory(space, address + 8 * at, 8, lane, false);
+            let old = [half(0), half(1)];
+            let new = match atomic.function {
+                WideFunction::Load => None,
+                WideFunction::Store | WideFunction::Exchange => operand,
+                WideFunction::CompareExchange => second.filter(|_| operand == Some(old)),
+            };
+            if let Some(new) = new {
+                for (at, value) in (0u64..).zip(new) {
+                    self.write_memory(space, address + 8 * at, 8, lane, value, false);
+                }
+            }
+            if let Some(destination) = atomic.destination {
+                for (reg, value) in destination.into_iter().zip(old) {
+                    self.r.regs64[reg.0 as usize][lane] = value;
+                }
+            }
         }
-        let word = &allocation.words()[offset / 4];
-        let shift = 8 * (offset % 4);
-        let mask = u32::MAX >> (32 - 8 * bytes);
-        let order = Ordering::SeqCst;
-        let result = word.fetch_update(order, order, |old| {
-            let new = update(u64::from(old >> shift & mask)) as u32 & mask;
-            Some(old & !(mask << shift) | new << shift)
-        });
-        // The closure never declines: both cases hold the old value.
-        match result {
-            Ok(old) | Err(old) => u64::from(old >> shift & mask),
-        }
+        Ok(())
+    }
+}
+
+/// Replaces a value of an allocation by what `update` makes of it; gives the old one.
+pub(super) fn update_global(
+    launch: &Launch<'_>,
+    allocation: &Allocation,
+    address: u64,
+    bytes: u32,
+    update: impl Fn(u64) -> u64,
+) -> u64 {
+    let offset = (address - allocation.base) as usize;
+    if bytes == 8 {
+        let _whole = launch.memory.lock(address);
+        fence(Ordering::SeqCst);
+        let old = allocation.read(offset, 8);
+        allocation.write(offset, 8, update(old));
+        return old;
+    }
+    let word = &allocation.words()[offset / 4];
+    let shift = 8 * (offset % 4);
+    let mask = u32::MAX >> (32 - 8 * bytes);
+    let order = Ordering::SeqCst;
+    let result = word.fetch_update(order, order, |old| {
+        let new = update(u64::from(old >> shift & mask)) as u32 & mask;
+        Some(old & !(mask << shift) | new << shift)
+    });
+    // The closure never declines: both cases hold the old value.
+    match result {
+        Ok(old) | Err(old) => u64::from(old >> shift & mask),
     }
 }
 

@@ -92,6 +92,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                     block: self.block,
                     warp: index as u32,
                     rank: self.rank,
+                    calls: self.calls(index, self.warps[index].splits[part].frame),
                 };
                 self.observer.notify(Event::BarrierArrive {
                     warp: &context,

@@ -15,7 +15,7 @@ use super::{Launch, simd};
 use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
 use crate::ir::{InstructionId, Program, Terminator};
-use crate::observer::{Event, Observer, WarpContext};
+use crate::observer::{Calls, Event, Observer, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
@@ -233,6 +233,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     fn run_split(&mut self, index: usize, split: Split, limit: u32) -> Result<Stop, Box<Fault>> {
         let program = self.program();
         let launch = self.launch;
+        let calls = self.calls(index, split.frame);
         let warp = &mut self.warps[index];
         let frame = warp.frames[split.frame as usize];
         let local_top = warp.local_top(program, &frame);
@@ -263,6 +264,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 block: self.block,
                 warp: warp.index,
                 rank: self.rank,
+                calls,
             },
             fuel: &mut self.fuel,
             granted: &mut self.granted,
@@ -282,7 +284,10 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             };
             let is_endless = info.is_none();
             let mut fault = self.fault(*fault, Some(index), info);
+            fault.calls = calls;
             if is_endless {
+                let known = (last as usize) < launch.kernel.instruction_count();
+                fault.id = known.then_some(InstructionId(last));
                 fault.waiting = Some(self.whereabouts(index, last));
             }
             fault
@@ -320,6 +325,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             block: self.block,
             thread,
             waiting: None,
+            calls: Calls::NONE,
         })
     }
 

@@ -7,9 +7,22 @@ use super::warp_ops::lanes;
 use crate::address_space;
 use crate::error::FaultKind;
 use crate::ir::{Call, CallTarget, InstructionId, Terminator};
-use crate::observer::{Event, Observer, WarpContext};
+use crate::observer::{Calls, Event, Observer, WarpContext};
 
 impl<O: Observer> Worker<'_, '_, O> {
+    /// The calls that lead to the function of a frame of a warp.
+    pub(super) fn calls(&self, index: usize, frame: u32) -> Calls {
+        let frames = &self.warps[index].frames;
+        let blocks = &self.program().blocks;
+        let mut at = frame;
+        Calls::of(std::iter::from_fn(|| {
+            let frame = frames.get(at as usize).filter(|_| at != 0)?;
+            at = frame.parent;
+            let info = blocks[frame.call_block as usize].terminator_info;
+            Some(info.unwrap_or(u32::MAX))
+        }))
+    }
+
     /// `ret`: back to the caller with the results; from the kernel itself it ends the threads.
     pub(super) fn return_from_call(&mut self, index: usize, at: usize) {
         let program = self.program();
@@ -70,6 +83,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 block: self.block,
                 warp: index as u32,
                 rank: self.rank,
+                calls: Calls::NONE,
             };
             self.observer.notify(Event::Branch {
                 warp: &context,
@@ -114,9 +128,8 @@ impl<O: Observer> Worker<'_, '_, O> {
     /// The function at an address, where its parameters fit the call.
     pub(super) fn function_at(&self, address: u64, call: &Call) -> Option<u32> {
         let program = self.program();
-        let function = *program
-            .addresses
-            .get(address_space::function_at(address)?)?;
+        let named = u32::try_from(address_space::function_at(address)?).ok()?;
+        let function = program.addresses.get(&named).copied();
         function.filter(|&function| {
             let callee = &program.functions[function as usize];
             callee.params.len() == call.arguments.len()

@@ -10,7 +10,7 @@ use crate::ir::{MatrixInputs, Mma};
 use crate::observer::Observer;
 
 /// An element of A or B.
-pub(super) fn widen(bits: u32, inputs: MatrixInputs) -> i64 {
+fn widen(bits: u32, inputs: MatrixInputs) -> i64 {
     match inputs {
         MatrixInputs::Integer {
             bits: width,
@@ -61,7 +61,7 @@ impl<O: Observer> Run<'_, '_, O> {
             for (lane, &addend) in c.iter().enumerate() {
                 let (row, column) = element(i, lane);
                 let (a, b) = (&a[row * words..][..words], &b[column * words..][..words]);
-                let sum = dot(product, a, b);
+                let sum = dot([product.inputs, product.inputs_b], product.bits, a, b);
                 let value = accumulate(addend, sum, product.saturates);
                 write(&mut self.r, register, lane, u64::from(value));
             }
@@ -69,21 +69,22 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
-/// The sum of the products of the elements in some words.
-fn dot(product: &Mma, a: &[u32], b: &[u32]) -> i64 {
-    if let Some(combine) = product.bits {
+/// The sum of the products of the elements in some words; of single bits, whether they are combined
+/// by AND, else by XOR.
+pub(super) fn dot(inputs: [MatrixInputs; 2], bits: Option<bool>, a: &[u32], b: &[u32]) -> i64 {
+    if let Some(combine) = bits {
         let ones = |(&a, &b): (&u32, &u32)| {
             let both = if combine { a & b } else { a ^ b };
             i64::from(both.count_ones())
         };
         return a.iter().zip(b).map(ones).sum();
     }
-    let bits = 32 / product.inputs.packed();
+    let bits = 32 / inputs[0].packed();
     let mut sum = 0;
     for (&a, &b) in a.iter().zip(b) {
         for part in 0..32 / bits {
-            let of_a = widen(a >> (bits * part), product.inputs);
-            let of_b = widen(b >> (bits * part), product.inputs_b);
+            let of_a = widen(a >> (bits * part), inputs[0]);
+            let of_b = widen(b >> (bits * part), inputs[1]);
             sum += of_a * of_b;
         }
     }

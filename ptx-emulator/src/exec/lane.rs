@@ -80,7 +80,17 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
             plain(truncate(above | field(x[0]) << bits | field(x[1]), 32))
         }
         LaneFunction::Video(video) => plain(video::evaluate(video, x)),
-        LaneFunction::ConvertBytes(conversion) => plain(bytes::convert(conversion, [x[0], x[1]])),
+        LaneFunction::VideoProduct(product) => plain(video::product(product, x)),
+        LaneFunction::VideoParts(parts) => plain(video::parts(parts, x)),
+        LaneFunction::FloatPair(function, format) => {
+            let half = |shift: u32| {
+                let words = [x[0], x[1], x[2]].map(|value| truncate(value >> shift, 32));
+                float::evaluate(function, format, words) << shift
+            };
+            plain(half(0) | half(32))
+        }
+        LaneFunction::ConvertSmall(conversion) => plain(bytes::convert(conversion, x)),
+        LaneFunction::RoundRandomly(rounding) => plain(bytes::round_randomly(rounding, x)),
         LaneFunction::AddCarry(ty) => {
             let bits = 8 * ty.bytes();
             let sum = u128::from(x[0]) + u128::from(x[1]) + u128::from(x[2]);

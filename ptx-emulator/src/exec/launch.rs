@@ -377,8 +377,12 @@ fn check_cluster(
     grid: [u32; 3],
     cluster: Option<[u32; 3]>,
 ) -> Result<(), LaunchError> {
+    let function = &kernel.0.module.tree.functions[kernel.0.function];
     let Some(cluster) = cluster else {
-        return Ok(());
+        return match function.explicit_cluster {
+            true => Err(LaunchError::NoCluster),
+            false => Ok(()),
+        };
     };
     if let Some(required) = kernel.required_cluster()
         && required != cluster
@@ -390,11 +394,10 @@ fn check_cluster(
         return Err(LaunchError::WrongCluster { cluster, grid });
     }
     let blocks: u64 = cluster.iter().map(|&extent| u64::from(extent)).product();
-    match blocks <= crate::MAX_CLUSTER_BLOCKS {
+    let stated = function.max_cluster_blocks.map_or(u64::MAX, u64::from);
+    let limit = stated.min(crate::MAX_CLUSTER_BLOCKS);
+    match blocks <= limit {
         true => Ok(()),
-        false => Err(LaunchError::ClusterTooLarge {
-            blocks,
-            limit: crate::MAX_CLUSTER_BLOCKS,
-        }),
+        false => Err(LaunchError::ClusterTooLarge { blocks, limit }),
     }
 }

@@ -16,7 +16,7 @@ use super::tensor_sum::{Factor, Line, MAX_DEPTH, dot_product};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Space};
+use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Space, Sums};
 use crate::observer::Observer;
 
 /// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
@@ -51,10 +51,13 @@ impl<O: Observer> Run<'_, '_, O> {
                 Ok(())
             }
             Matrix::Mma(product) => {
+                use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
+                let is_frequent = product.sums == [Sums::F32; 2] && product.by_column.is_none();
                 match product.inputs {
-                    MatrixInputs::F64 => self.mma_f64(product),
-                    MatrixInputs::Integer { .. } => self.mma_integer(product),
-                    _ => self.mma_f32(product),
+                    F64 => self.mma_f64(product),
+                    Integer { .. } => self.mma_integer(product),
+                    F16 | Bf16 | Tf32 if is_frequent => self.mma_f32(product),
+                    _ => return self.mma_general(product),
                 }
                 Ok(())
             }

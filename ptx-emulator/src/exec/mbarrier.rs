@@ -16,7 +16,8 @@ use crate::ir::{
     AccessKind, BarrierAction, BarrierObject, InstructionId, Phase, Space, Terminator,
 };
 use crate::observer::{
-    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants, WarpContext,
+    Accesses, AsyncAccess, Calls, Event, Issuer, MemoryAccess, Observer, Progress, Wants,
+    WarpContext,
 };
 
 /// The lane that operates on an mbarrier, which may belong to another block.
@@ -411,6 +412,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             block: self.block_of(by.rank),
             warp: by.warp as u32,
             rank: by.rank,
+            calls: Calls::NONE,
         };
         let place = cluster_address(self.rank, address);
         self.observer.notify(Event::PhaseComplete {
@@ -475,6 +477,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             block: self.block,
             warp: index as u32,
             rank: self.rank,
+            calls: Calls::NONE,
         }
     }
 

@@ -13,6 +13,9 @@ impl<O: Observer> Run<'_, '_, O> {
     pub(super) fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
         match op {
             Op::Lane(index) => self.lane_op(index, mask),
+            Op::WideAtomic(index) => return self.wide_atomic(index, mask),
+            Op::Alloca(index) => return self.alloca(index, mask),
+            Op::MapEdit(index) => return self.edit_tensor_map(index, mask),
             Op::Texture(index) => return self.texture(index, mask),
             Op::System(index) => return self.system_call(index, mask),
             Op::LocalAddress(d, offset) => {

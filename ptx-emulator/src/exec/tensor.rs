@@ -1,23 +1,28 @@
-//! `cp.async.bulk.tensor`: the copy engine.
+//! `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` and `red.async`: the copy engine.
 //!
 //! Copies are executed as late as PTX allows: loads when no thread of the block can go on without
 //! them, stores when their thread waits for the group, or at the end of the block. A kernel that
 //! forgets to wait sees what was there before.
 
 use super::access::lane_addresses;
+use super::atomic::{update_global, updated};
 use super::block::Worker;
 use super::mbarrier::{LaneId, registers};
 use super::run::RawFault;
 use super::vector::LANES;
-use super::warp_ops::lanes;
-use crate::address_space::{cluster_address, of_cluster, resolve_cluster, space_of, window};
+use super::warp_ops::{self, lanes};
+use crate::address_space::{WINDOW, cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
-use crate::ir::{AccessKind, BulkCopy, BulkDirection, Space};
+use crate::ir::{AccessKind, AtomicFunction, BulkCopy, BulkData, BulkDirection, Reg32, Space};
 use crate::observer::{AsyncAccess, Event, Issuer, Observer, Progress, Wants};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
+use ptx_syntax::ast::Type;
 
 /// Alignment of a box in shared memory (PTX ISA, "cp.async.bulk.tensor").
 const BOX_ALIGN: u64 = 128;
+
+/// Alignment of copies of bytes, and what their number is a multiple of.
+const BYTES_ALIGN: u64 = 16;
 
 /// Alignment of a map.
 const MAP_ALIGN: u64 = 64;
@@ -28,9 +33,9 @@ const CHUNK: u64 = 16;
 /// A copy that has been issued.
 #[derive(Clone, Debug)]
 pub(super) struct PendingBulk {
-    map: TensorMap,
-    start: Vec<i32>,
-    /// Address in shared memory.
+    region: Region,
+    reduction: Option<(AtomicFunction, Type)>,
+    /// Address in shared memory; of a load that of the destination.
     shared: u64,
     /// The destination blocks of the cluster, one bit each.
     blocks: u32,
@@ -39,6 +44,29 @@ pub(super) struct PendingBulk {
     warp: usize,
     lane: usize,
     info: u32,
+}
+
+/// The other side of a copy.
+#[derive(Clone, Debug)]
+enum Region {
+    /// A box of a tensor, from these coordinates on.
+    Box(TensorMap, Vec<i32>),
+    /// Bytes of global memory: an address and their number.
+    Global(u64, u64),
+    /// Bytes of the issuing block's shared memory.
+    Own(u64, u64),
+    /// Values of so many bytes each.
+    Values(Vec<u64>, u32),
+}
+
+impl Region {
+    fn bytes(&self) -> u64 {
+        match self {
+            Region::Box(map, _) => map.box_bytes(),
+            Region::Global(_, bytes) | Region::Own(_, bytes) => *bytes,
+            Region::Values(values, bytes) => values.len() as u64 * u64::from(*bytes),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +82,40 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
     })
 }
 
+/// An address of shared memory, which may be a generic one, within its window.
+fn within_shared(address: u64) -> u64 {
+    match space_of(address) {
+        Space::Shared => address & (WINDOW - 1),
+        _ => address,
+    }
+}
+
+/// What a reduction does; that of a tensor's elements is of the type that its map states.
+fn reduction(
+    named: Option<(AtomicFunction, Option<Type>)>,
+    region: &Region,
+    lane: usize,
+) -> Result<Option<(AtomicFunction, Type)>, Box<RawFault>> {
+    let (function, map) = match (named, region) {
+        (None, _) => return Ok(None),
+        (Some((function, Some(ty))), _) => return Ok(Some((function, ty))),
+        (Some((function, None)), Region::Box(map, _)) => (function, map),
+        (Some(_), _) => return Ok(None),
+    };
+    let ty = map.element.reduced(function).ok_or_else(|| {
+        let message = format!(
+            "a tensor map of {:?} elements cannot be reduced by {function:?}",
+            map.element
+        );
+        bad(message, lane)
+    })?;
+    if ty.bytes() != u32::from(map.element_bytes) {
+        let message = format!("{:?} elements do not have {} bytes", map.element, map.element_bytes);
+        return Err(bad(message, lane));
+    }
+    Ok(Some((function, ty)))
+}
+
 impl<O: Observer> Worker<'_, '_, O> {
     /// Lanes issue copies, each its own.
     pub(super) fn bulk_copy(
@@ -67,7 +129,12 @@ impl<O: Observer> Worker<'_, '_, O> {
         let frame = self.warps[index].frames[split.frame as usize];
         let committed = self.warps[index].bulk_groups;
         let r = registers(&mut self.warps[index], &frame);
-        let maps = lane_addresses(&r, frame.local_base, &copy.map);
+        let others = match &copy.data {
+            BulkData::Box(other, _) | BulkData::Bytes(other, _) => {
+                lane_addresses(&r, frame.local_base, other)
+            }
+            BulkData::Values(..) => [0; LANES],
+        };
         let places = lane_addresses(&r, frame.local_base, &copy.shared);
         let (barriers, masks) = match &copy.direction {
             BulkDirection::Load { barrier, blocks } => (
@@ -78,8 +145,21 @@ impl<O: Observer> Worker<'_, '_, O> {
         };
         let mut wanted = Vec::new();
         for lane in lanes(split.mask) {
-            let coordinate = |reg: &crate::ir::Reg32| r.regs32[reg.0 as usize][lane] as i32;
-            let start = copy.coordinates.iter().map(coordinate).collect();
+            let word = |reg: &Reg32| r.regs32[reg.0 as usize][lane];
+            let data = match &copy.data {
+                BulkData::Box(_, coordinates) => {
+                    let start = coordinates.iter().map(|reg| word(reg) as i32);
+                    Region::Box(TensorMap::default(), start.collect())
+                }
+                BulkData::Bytes(other, bytes) if other.space == Space::Shared => {
+                    Region::Own(others[lane], u64::from(word(bytes)))
+                }
+                BulkData::Bytes(_, bytes) => Region::Global(others[lane], u64::from(word(bytes))),
+                BulkData::Values(values, bytes) => {
+                    let values = values.iter().map(|value| warp_ops::read(&r, *value, lane));
+                    Region::Values(values.collect(), *bytes)
+                }
+            };
             let kind = match copy.direction {
                 BulkDirection::Load { .. } => PendingKind::Load {
                     barrier: barriers[lane],
@@ -88,15 +168,19 @@ impl<O: Observer> Worker<'_, '_, O> {
                     group: committed[lane],
                 },
             };
-            wanted.push((lane, start, kind));
+            wanted.push((lane, data, kind));
         }
-        for (lane, start, kind) in wanted {
-            let map = self.tensor_map(maps[lane], lane)?;
+        for (lane, data, kind) in wanted {
+            let region = match data {
+                Region::Box(_, start) => Region::Box(self.tensor_map(others[lane], lane)?, start),
+                other => other,
+            };
+            let reduction = reduction(copy.reduction, &region, lane)?;
             let (shared, kind, blocks) =
                 self.targets(places[lane], kind, masks.map(|masks| masks[lane]), lane)?;
             let pending = PendingBulk {
-                map,
-                start,
+                region,
+                reduction,
                 shared,
                 blocks,
                 kind,
@@ -121,9 +205,11 @@ impl<O: Observer> Worker<'_, '_, O> {
         named: Option<u32>,
         lane: usize,
     ) -> Result<(u64, PendingKind, u32), Box<RawFault>> {
+        let shared = within_shared(shared);
         let PendingKind::Load { barrier } = kind else {
             return Ok((shared, kind, 1 << self.rank));
         };
+        let barrier = within_shared(barrier);
         let (rank, at) = of_cluster(resolve_cluster(shared, self.rank));
         let (rank_of_barrier, barrier) = of_cluster(resolve_cluster(barrier, self.rank));
         let kind = PendingKind::Load { barrier };
@@ -185,10 +271,29 @@ impl<O: Observer> Worker<'_, '_, O> {
     }
 
     fn check_bulk(&self, pending: &PendingBulk) -> Result<(), Box<RawFault>> {
-        let PendingBulk { map, lane, .. } = pending;
-        let bytes = map.box_bytes();
-        if map.extents.len() != pending.start.len() {
-            let (has, named) = (map.extents.len(), pending.start.len());
+        let PendingBulk { region, lane, .. } = pending;
+        let bytes = region.bytes();
+        let (map, start) = match region {
+            Region::Box(map, start) => (map, start),
+            Region::Global(other, _) => {
+                if self.launch.allocation(*other, bytes).is_none() {
+                    let nearest = self.launch.nearest(*other);
+                    return Err(self.out_of_bounds(pending, (Space::Global, *other), nearest));
+                }
+                return self.check_bytes(pending, Some(*other));
+            }
+            Region::Own(from, _) => {
+                let shared = u64::from(self.launch.shared_bytes);
+                if *from > shared || bytes > shared - *from {
+                    let nearest = format!("the block has {shared} bytes");
+                    return Err(self.out_of_bounds(pending, (Space::Shared, *from), nearest));
+                }
+                return self.check_bytes(pending, Some(*from));
+            }
+            Region::Values(..) => return self.check_bytes(pending, None),
+        };
+        if map.extents.len() != start.len() {
+            let (has, named) = (map.extents.len(), start.len());
             let message = format!("the tensor map has {has} dimensions, not {named}");
             return Err(bad(message, *lane));
         }
@@ -200,8 +305,48 @@ impl<O: Observer> Worker<'_, '_, O> {
             );
             return Err(bad(message, *lane));
         }
+        self.check_shared(pending, BOX_ALIGN)
+    }
+
+    /// Checks a copy of bytes or of values, whose other side lies at an address.
+    fn check_bytes(&self, pending: &PendingBulk, other: Option<u64>) -> Result<(), Box<RawFault>> {
+        let bytes = pending.region.bytes();
+        let Some(other) = other else {
+            return self.check_shared(pending, bytes.max(1));
+        };
+        if (bytes | other) % BYTES_ALIGN != 0 {
+            let message = format!(
+                "a bulk copy of {bytes} bytes from or to {other:#x}: both must be multiples of 16"
+            );
+            return Err(bad(message, pending.lane));
+        }
+        self.check_shared(pending, BYTES_ALIGN)
+    }
+
+    fn out_of_bounds(
+        &self,
+        pending: &PendingBulk,
+        (space, address): (Space, u64),
+        nearest: String,
+    ) -> Box<RawFault> {
+        let is_store = space == Space::Global && matches!(pending.kind, PendingKind::Store { .. });
+        Box::new(RawFault {
+            kind: FaultKind::OutOfBounds(AccessFault {
+                access: if is_store { AccessKind::Store } else { AccessKind::Load },
+                space,
+                address,
+                bytes: u32::try_from(pending.region.bytes()).unwrap_or(u32::MAX),
+                nearest,
+            }),
+            lane: Some(pending.lane),
+        })
+    }
+
+    /// Checks the side in the shared memory of the destination.
+    fn check_shared(&self, pending: &PendingBulk, align: u64) -> Result<(), Box<RawFault>> {
+        let bytes = pending.region.bytes();
         let shared = u64::from(self.launch.shared_bytes);
-        let aligned = pending.shared.is_multiple_of(BOX_ALIGN);
+        let aligned = pending.shared.is_multiple_of(align);
         if aligned && pending.shared <= shared && bytes <= shared - pending.shared {
             return Ok(());
         }
@@ -215,7 +360,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             nearest: match aligned {
                 true => format!("the block has {shared} bytes"),
-                false => "a box is aligned to 128 bytes".to_string(),
+                false => format!("it is aligned to {align} bytes"),
             },
         };
         Err(Box::new(RawFault {
@@ -223,7 +368,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 true => FaultKind::OutOfBounds(access),
                 false => FaultKind::Misaligned(access),
             },
-            lane: Some(*lane),
+            lane: Some(pending.lane),
         }))
     }
 
@@ -280,15 +425,18 @@ impl<O: Observer> Worker<'_, '_, O> {
     fn transfer(&mut self, bulk: PendingBulk) -> Result<(), Box<RawFault>> {
         let PendingKind::Load { barrier } = bulk.kind else {
             self.observe_box(&bulk, Progress::Waited);
-            self.move_elements(&bulk)?;
+            self.move_elements(&bulk, &bulk.region)?;
             self.observe_rows(&bulk);
             return Ok(());
         };
+        // What the block sends lies in its own shared memory.
+        let sent = self.sent(&bulk);
         let ranks: Vec<u32> = lanes(bulk.blocks).map(|rank| rank as u32).collect();
         for &rank in &ranks {
             let place = cluster_address(rank, bulk.shared);
             self.check_rank(rank.into(), (AccessKind::Store, place, 1), bulk.lane)?;
-            self.at_rank(rank, |this| this.move_elements(&bulk))?;
+            let region = sent.as_ref().unwrap_or(&bulk.region);
+            self.at_rank(rank, |this| this.move_elements(&bulk, region))?;
         }
         self.observe_rows(&bulk);
         let by = LaneId {
@@ -296,7 +444,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             warp: bulk.warp,
             lane: bulk.lane,
         };
-        let bytes = bulk.map.box_bytes() as i64;
+        let bytes = bulk.region.bytes() as i64;
         for rank in ranks {
             let told = Progress::Signalled(cluster_address(rank, barrier));
             self.observe_box_of(&bulk, rank, told);
@@ -305,30 +453,75 @@ impl<O: Observer> Worker<'_, '_, O> {
         Ok(())
     }
 
-    /// Copies a box from or to the running block, element by element.
-    fn move_elements(&mut self, bulk: &PendingBulk) -> Result<(), Box<RawFault>> {
-        let map = &bulk.map;
-        let bytes = u32::from(map.element_bytes);
-        let count = map.box_bytes() / u64::from(bytes);
+    /// The values that a block sends to another one.
+    fn sent(&self, bulk: &PendingBulk) -> Option<Region> {
+        let Region::Own(from, bytes) = bulk.region else {
+            return None;
+        };
+        let each = bulk.reduction.map_or(4, |(_, ty)| ty.bytes());
+        let places = (0..bytes / u64::from(each)).map(|at| from + at * u64::from(each));
+        let values = places.map(|at| self.read_shared(at, each));
+        Some(Region::Values(values.collect(), each))
+    }
+
+    /// Copies from or to the shared memory of the running block, element by element.
+    fn move_elements(
+        &mut self,
+        bulk: &PendingBulk,
+        region: &Region,
+    ) -> Result<(), Box<RawFault>> {
+        let bytes = match region {
+            Region::Box(map, _) => u32::from(map.element_bytes),
+            Region::Values(_, bytes) => *bytes,
+            Region::Global(..) | Region::Own(..) => bulk.reduction.map_or(4, |(_, ty)| ty.bytes()),
+        };
+        let count = region.bytes() / u64::from(bytes);
         let loads = matches!(bulk.kind, PendingKind::Load { .. });
         for element in 0..count {
-            let at = map.swizzle.apply(bulk.shared + element * u64::from(bytes));
-            let global = place(map, &bulk.start, element, loads);
-            match (global, loads) {
-                (None, true) => self.write_shared(at, bytes, 0),
-                (None, false) => {}
-                (Some(address), _) => {
-                    let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) else {
-                        let nearest = self.launch.nearest(address);
-                        let message = format!("the tensor reaches address {address:#x}; {nearest}");
-                        return Err(bad(message, bulk.lane));
+            let at = bulk.shared + element * u64::from(bytes);
+            let (at, global) = match region {
+                Region::Box(map, start) => {
+                    (map.swizzle.apply(at), place(map, start, element, loads))
+                }
+                Region::Global(address, _) => (at, Some(address + element * u64::from(bytes))),
+                Region::Own(..) => return Ok(()),
+                Region::Values(values, _) => {
+                    let value = values[element as usize];
+                    let value = match bulk.reduction {
+                        Some(what) => {
+                            let old = self.read_shared(at, bytes);
+                            updated(what, Space::Shared, old, value, 0)
+                        }
+                        None => value,
                     };
-                    let offset = (address - allocation.base) as usize;
-                    if loads {
-                        self.write_shared(at, bytes, allocation.read(offset, bytes));
-                    } else {
-                        allocation.write(offset, bytes, self.read_shared(at, bytes));
-                    }
+                    self.write_shared(at, bytes, value);
+                    continue;
+                }
+            };
+            let address = match (global, loads) {
+                (None, true) => {
+                    self.write_shared(at, bytes, 0);
+                    continue;
+                }
+                (None, false) => continue,
+                (Some(address), _) => address,
+            };
+            let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) else {
+                let nearest = self.launch.nearest(address);
+                let message = format!("the copy reaches address {address:#x}; {nearest}");
+                return Err(bad(message, bulk.lane));
+            };
+            let offset = (address - allocation.base) as usize;
+            if loads {
+                self.write_shared(at, bytes, allocation.read(offset, bytes));
+                continue;
+            }
+            let value = self.read_shared(at, bytes);
+            match bulk.reduction {
+                None => allocation.write(offset, bytes, value),
+                Some(what) => {
+                    let update = |old| updated(what, Space::Global, old, value, 0);
+                    update_global(self.launch, allocation, address, bytes, update);
                 }
             }
         }
@@ -361,8 +554,13 @@ impl<O: Observer> Worker<'_, '_, O> {
             true => (Space::Shared, bulk.shared),
             false => (Space::Cluster, cluster_address(rank, bulk.shared)),
         };
-        let end = start + bulk.map.box_bytes();
+        let end = start + bulk.region.bytes();
         self.observe_chunks(bulk, space, kind, (start, end), progress);
+        // What a block sends is read in its own shared memory.
+        if let Region::Own(from, bytes) = bulk.region {
+            let read = (from, from + bytes);
+            self.observe_chunks(bulk, Space::Shared, AccessKind::Load, read, progress);
+        }
     }
 
     /// Reports the accesses to global memory: each row of the box as far as it is inside the
@@ -371,7 +569,6 @@ impl<O: Observer> Worker<'_, '_, O> {
         if !O::ASYNC_ACCESSES {
             return;
         }
-        let map = &bulk.map;
         let (kind, progress) = match bulk.kind {
             PendingKind::Load { barrier } => {
                 let first = bulk.blocks.trailing_zeros();
@@ -382,11 +579,19 @@ impl<O: Observer> Worker<'_, '_, O> {
             }
             PendingKind::Store { .. } => (AccessKind::Store, Progress::Waited),
         };
+        let (map, start) = match &bulk.region {
+            Region::Box(map, start) => (map, start),
+            Region::Global(address, bytes) => {
+                let range = (*address, address + bytes);
+                return self.observe_chunks(bulk, Space::Global, kind, range, progress);
+            }
+            Region::Own(..) | Region::Values(..) => return,
+        };
         let row = u64::from(map.box_extents[0]);
         let rows = map.box_bytes() / u64::from(map.element_bytes) / row;
         for index in 0..rows {
             let loads = kind == AccessKind::Load;
-            let inside = (0..row).filter_map(|at| place(map, &bulk.start, index * row + at, loads));
+            let inside = (0..row).filter_map(|at| place(map, start, index * row + at, loads));
             let (mut first, mut last) = (None, 0);
             for address in inside {
                 first.get_or_insert(address);

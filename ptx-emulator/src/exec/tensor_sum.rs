@@ -5,9 +5,16 @@
 //! are aligned to the largest exponent among them, truncated to 25 bits after the binary point, and
 //! added as integers; the sum is truncated to f32. Exponents are those of the factors, so a product
 //! may reach 4 at exponent 0. Earlier generations keep fewer bits and add in smaller groups.
+//!
+//! Sums in f16, and those of 8-bit and narrower floats, were not measured for this project. They
+//! follow what P. Xie and others measured and published ("MMA-Sim: Bit-Accurate Reference Model of
+//! Tensor Cores and Matrix Cores", 2025): the same sum, rounded to the nearest f16, or for `wgmma`
+//! of 8-bit floats with 13 bits after the binary point, in the sum and in the result.
 
+use super::float::from_f64;
 use super::simd::{self, Level};
-use crate::ir::MatrixInputs;
+use crate::ir::{MatrixInputs, Rounding, Sums};
+use ptx_syntax::ast::Type;
 
 /// Bits after the binary point of the largest exponent that enter a sum.
 const FRACTION_BITS: i32 = 25;
@@ -79,6 +86,33 @@ impl Factor {
         }
     }
 
+    /// A number of a format without infinities and NaNs.
+    fn finite(bits: u32, exponent_bits: u32, fraction_bits: u32) -> Self {
+        let biased = (bits >> fraction_bits & ((1 << exponent_bits) - 1)) as i32;
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        let fraction = (bits & ((1 << fraction_bits) - 1)) as i32;
+        let significand = match biased {
+            0 => fraction,
+            _ => fraction | 1 << fraction_bits,
+        };
+        let negative = bits >> (fraction_bits + exponent_bits) & 1 != 0;
+        Factor {
+            significand: if negative { -significand } else { significand },
+            exponent: match significand {
+                0 => NO_EXPONENT,
+                _ => biased.max(1) - bias,
+            },
+            special: Special::None,
+        }
+    }
+
+    /// The value, which is finite.
+    #[cfg(test)]
+    fn value(self, inputs: MatrixInputs) -> f64 {
+        let exponent = f64::from(self.exponent - fraction_bits(inputs));
+        f64::from(self.significand) * exponent.exp2()
+    }
+
     /// An element of A or B from the low bits of a word.
     pub(super) fn of(inputs: MatrixInputs, bits: u32) -> Self {
         match inputs {
@@ -86,6 +120,16 @@ impl Factor {
             MatrixInputs::Bf16 => Factor::new(bits & 0xffff, 8, 7),
             // The low 13 bits of the register are ignored.
             MatrixInputs::Tf32 | MatrixInputs::F64 => Factor::new(bits >> 13, 8, 10),
+            MatrixInputs::E5m2 => Factor::new(bits & 0xff, 5, 2),
+            MatrixInputs::E4m3 if bits & 0x7f == 0x7f => Factor {
+                special: Special::Nan,
+                ..Factor::ZERO
+            },
+            MatrixInputs::E4m3 => Factor::finite(bits & 0xff, 4, 3),
+            MatrixInputs::E2m3 => Factor::finite(bits & 0x3f, 2, 3),
+            MatrixInputs::E3m2 => Factor::finite(bits & 0x3f, 3, 2),
+            MatrixInputs::E2m1 { dense: true } => Factor::finite(bits & 0xf, 2, 1),
+            MatrixInputs::E2m1 { dense: false } => Factor::finite(bits >> 2 & 0xf, 2, 1),
             // Their sums are exact, and not of floats.
             MatrixInputs::Integer { .. } => Factor::ZERO,
         }
@@ -95,7 +139,216 @@ impl Factor {
 fn fraction_bits(inputs: MatrixInputs) -> i32 {
     match inputs {
         MatrixInputs::Bf16 => 7,
+        MatrixInputs::E4m3 | MatrixInputs::E2m3 => 3,
+        MatrixInputs::E5m2 | MatrixInputs::E3m2 => 2,
+        MatrixInputs::E2m1 { .. } => 1,
         _ => 10,
+    }
+}
+
+/// What a sum is made of, and becomes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    pub inputs: [MatrixInputs; 2],
+    /// The elements of C and of D.
+    pub sums: [Sums; 2],
+    /// Whether 13 bits enter the sum and stay of its result.
+    pub short: bool,
+}
+
+/// The scale of a block of A or B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scale(Factor, i32);
+
+impl Scale {
+    /// `ue4m3`, or `ue8m0`.
+    pub(super) fn of(byte: u32, with_fraction: bool) -> Self {
+        match (with_fraction, byte) {
+            (true, byte) => Scale(Factor::of(MatrixInputs::E4m3, byte & 0x7f), 3),
+            (false, 0xff) => Scale(
+                Factor {
+                    special: Special::Nan,
+                    ..Factor::ZERO
+                },
+                0,
+            ),
+            (false, byte) => Scale(
+                Factor {
+                    significand: 1,
+                    exponent: byte as i32 - 127,
+                    special: Special::None,
+                },
+                0,
+            ),
+        }
+    }
+}
+
+/// `significand` · 2^(`exponent` − `point`)
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    significand: i64,
+    exponent: i32,
+    point: i32,
+}
+
+impl Term {
+    fn new(significand: i64, exponent: i32, point: i32) -> Self {
+        // A zero aligns nothing.
+        let exponent = if significand == 0 { NO_EXPONENT } else { exponent };
+        Term {
+            significand,
+            exponent,
+            point,
+        }
+    }
+}
+
+/// The terms, cut off `bits` after the point of the largest exponent, and added.
+fn cut_sum(terms: &[Term], bits: i32) -> f64 {
+    let highest = terms.iter().map(|term| term.exponent).max();
+    let highest = highest.unwrap_or(NO_EXPONENT);
+    if highest == NO_EXPONENT {
+        return 0.0;
+    }
+    let cut = |term: &Term| {
+        let up = bits - term.point - (highest - term.exponent);
+        let magnitude = i128::from(term.significand.unsigned_abs());
+        let magnitude = match up >= 0 {
+            true => magnitude << up,
+            false => magnitude >> (-up).min(127),
+        };
+        if term.significand < 0 { -magnitude } else { magnitude }
+    };
+    let sum: i128 = terms.iter().map(cut).sum();
+    // At most 53 bits.
+    sum as f64 * f64::from(highest - bits).exp2()
+}
+
+/// A sum as an element of D.
+fn rounded(value: f64, kind: Kind) -> u32 {
+    if kind.sums[1] == Sums::F16 {
+        return from_f64(value, 0.0, Type::F16, Rounding::NearestEven) as u32;
+    }
+    if value.abs() >= 128f64.exp2() {
+        return (value as f32).to_bits();
+    }
+    let bits = from_f64(value, 0.0, Type::F32, Rounding::Zero) as u32;
+    if kind.short { bits & !0x3ff } else { bits }
+}
+
+/// An addend: its factor, and the bits of its fraction.
+fn addend(bits: u32, kind: Kind) -> (Factor, i32) {
+    match kind.sums[0] {
+        Sums::F16 => (Factor::of(MatrixInputs::F16, bits), 10),
+        _ => (Factor::new(bits, 8, 23), 23),
+    }
+}
+
+/// `addend` plus the dot product of two lines of the same length, of any floats.
+pub(super) fn any_dot_product(kind: Kind, row: &[Factor], column: &[Factor], c: u32) -> u32 {
+    let (c, of_c) = addend(c, kind);
+    let pairs = || row.iter().zip(column);
+    let is_special = |factor: &Factor| factor.special != Special::None;
+    if is_special(&c) || row.iter().chain(column).any(is_special) {
+        return any_special_sum(kind, pairs(), c);
+    }
+    let point = fraction_bits(kind.inputs[0]) + fraction_bits(kind.inputs[1]);
+    let term = |(a, b): (&Factor, &Factor)| {
+        let product = i64::from(a.significand) * i64::from(b.significand);
+        Term::new(product, a.exponent + b.exponent, point)
+    };
+    let mut terms: Vec<Term> = pairs().map(term).collect();
+    terms.push(Term::new(c.significand.into(), c.exponent, of_c));
+    let bits = if kind.short { 13 } else { FRACTION_BITS };
+    rounded(cut_sum(&terms, bits), kind)
+}
+
+/// The same of lines that are scaled by blocks, with a pair of scales for each.
+///
+/// The products of 4-bit floats are added exactly in groups of sixteen, which are scaled and then
+/// added with 35 bits after the point; those of others are scaled one by one.
+pub(super) fn scaled_dot_product(
+    kind: Kind,
+    row: &[Factor],
+    column: &[Factor],
+    scales: &[[Scale; 2]],
+    c: u32,
+) -> u32 {
+    const GROUP: usize = 16;
+    const GROUP_BITS: i32 = 35;
+    let (c, of_c) = addend(c, kind);
+    let pairs = || row.iter().zip(column);
+    let is_special = |factor: &Factor| factor.special != Special::None;
+    let of_scales = scales.iter().flatten().map(|scale| &scale.0);
+    if of_scales.clone().any(is_special) {
+        return NAN;
+    }
+    if is_special(&c) || row.iter().chain(column).any(is_special) {
+        return any_special_sum(kind, pairs(), c);
+    }
+    let point = fraction_bits(kind.inputs[0]) + fraction_bits(kind.inputs[1]);
+    let is_dense = kind.inputs[0] == MatrixInputs::E2m1 { dense: true };
+    let (group, bits) = match is_dense {
+        true => (GROUP, GROUP_BITS),
+        false => (1, FRACTION_BITS),
+    };
+    let in_block = row.len() / scales.len().max(1);
+    let mut terms = Vec::new();
+    for (at, (a, b)) in row.chunks(group).zip(column.chunks(group)).enumerate() {
+        let Some([of_a, of_b]) = scales.get(at * group / in_block.max(1)) else {
+            continue;
+        };
+        let scale = i64::from(of_a.0.significand) * i64::from(of_b.0.significand);
+        let scaled = of_a.0.exponent + of_b.0.exponent;
+        let point = point + of_a.1 + of_b.1;
+        let term = match is_dense {
+            // The exponents of the factors are those of small numbers: exact with four more bits.
+            true => {
+                let value = |(a, b): (&Factor, &Factor)| {
+                    let product = i64::from(a.significand) * i64::from(b.significand);
+                    match product {
+                        0 => 0,
+                        _ => product << (a.exponent + b.exponent),
+                    }
+                };
+                let sum: i64 = a.iter().zip(b).map(value).sum();
+                Term::new(sum * scale, scaled, point)
+            }
+            false => {
+                let product = i64::from(a[0].significand) * i64::from(b[0].significand);
+                let exponent = a[0].exponent + b[0].exponent + scaled;
+                Term::new(product * scale, exponent, point)
+            }
+        };
+        terms.push(term);
+    }
+    terms.push(Term::new(c.significand.into(), c.exponent, of_c));
+    rounded(cut_sum(&terms, bits), kind)
+}
+
+/// A sum with infinities or NaNs in it.
+fn any_special_sum<'f>(
+    kind: Kind,
+    pairs: impl Iterator<Item = (&'f Factor, &'f Factor)>,
+    c: Factor,
+) -> u32 {
+    let value = |factor: &Factor| {
+        let sign = f32::from(factor.significand.signum() as i8);
+        match factor.special {
+            Special::None => sign,
+            Special::Infinite => f32::INFINITY * sign,
+            Special::Nan => f32::NAN,
+        }
+    };
+    let beyond = |value: f32| if value.is_finite() { 0.0 } else { value };
+    let products = pairs.map(|(a, b)| beyond(value(a) * value(b)));
+    let sum = products.fold(beyond(value(&c)), |sum, product| sum + product);
+    match (kind.sums[1], sum.is_nan()) {
+        (Sums::F16, true) => 0x7fff,
+        (Sums::F16, false) => u32::from(sum < 0.0) << 15 | 0x7c00,
+        (_, true) => NAN,
+        (_, false) => sum.to_bits(),
     }
 }
 
@@ -261,6 +514,98 @@ mod tests {
         assert_eq!(sum(&[(tiny, tiny), (-1.0, 1.0)], 1.0), 2f32.powi(-24));
         // Results are cut off, not rounded.
         assert_eq!(sum(&[(tiny, 1.5 * tiny)], 1.0), 1.0);
+    }
+
+    /// Small integers as every float that holds them: sums are exact, whatever the format.
+    #[test]
+    fn exact_sums_of_all_formats() {
+        let formats = [
+            MatrixInputs::F16,
+            MatrixInputs::Bf16,
+            MatrixInputs::Tf32,
+            MatrixInputs::E4m3,
+            MatrixInputs::E5m2,
+            MatrixInputs::E2m3,
+            MatrixInputs::E3m2,
+            MatrixInputs::E2m1 { dense: false },
+            MatrixInputs::E2m1 { dense: true },
+        ];
+        for of_a in formats {
+            for of_b in formats {
+                let kind = |sums| Kind {
+                    inputs: [of_a, of_b],
+                    sums: [Sums::F32, sums],
+                    short: false,
+                };
+                // Patterns from the formats themselves.
+                let factors = |inputs: MatrixInputs, step: u32| -> Vec<Factor> {
+                    let bits = |at: u32| match inputs {
+                        MatrixInputs::Tf32 => f32::to_bits(at as f32 - 7.0),
+                        MatrixInputs::F16 => 0x3c00 + 0x40 * at,
+                        MatrixInputs::Bf16 => 0x3f80 + 8 * at,
+                        _ => step * at % 0x77,
+                    };
+                    (0..17).map(|at| Factor::of(inputs, bits(at))).collect()
+                };
+                let (row, column) = (factors(of_a, 3), factors(of_b, 5));
+                let value = |factor: &Factor, inputs| factor.value(inputs);
+                let products = row.iter().zip(&column);
+                let exact: f64 = products
+                    .map(|(a, b)| value(a, of_a) * value(b, of_b))
+                    .sum();
+                let sum = any_dot_product(kind(Sums::F32), &row, &column, 1.5f32.to_bits());
+                let error = f64::from(f32::from_bits(sum)) - (exact + 1.5);
+                let largest = products_of(&row, &column, [of_a, of_b]);
+                assert!(error.abs() <= largest * 2f64.powi(-20), "{of_a:?} {of_b:?}");
+                let half = any_dot_product(kind(Sums::F16), &row, &column, 1.5f32.to_bits());
+                let nearest = from_f64(exact + 1.5, 0.0, Type::F16, Rounding::NearestEven);
+                assert!(nearest.abs_diff(half.into()) <= 1, "{of_a:?} {of_b:?}");
+            }
+        }
+    }
+
+    fn products_of(row: &[Factor], column: &[Factor], [a, b]: [MatrixInputs; 2]) -> f64 {
+        let magnitude = |(x, y): (&Factor, &Factor)| (x.value(a) * y.value(b)).abs();
+        row.iter().zip(column).map(magnitude).sum::<f64>().max(1.0)
+    }
+
+    /// Both ways to add f16 give the same sum.
+    #[test]
+    fn any_sum_is_the_sum_of_f16() {
+        let pattern = |at: u32| Factor::of(MatrixInputs::F16, at.wrapping_mul(0x9e37) & 0xffff);
+        for start in 0..2000 {
+            let row: Vec<Factor> = (0..16).map(|at| pattern(start * 31 + at)).collect();
+            let column: Vec<Factor> = (0..16).map(|at| pattern(start * 17 + 7 * at)).collect();
+            let c = start.wrapping_mul(0x9e37_79b9);
+            let kind = Kind {
+                inputs: [MatrixInputs::F16; 2],
+                sums: [Sums::F32; 2],
+                short: false,
+            };
+            let (first, second) = (Line::new(&row), Line::new(&column));
+            let wanted = dot_product(Level::Portable, MatrixInputs::F16, &first, &second, c);
+            assert_eq!(any_dot_product(kind, &row, &column, c), wanted, "{start}");
+        }
+    }
+
+    #[test]
+    fn scales_multiply_blocks() {
+        let kind = Kind {
+            inputs: [MatrixInputs::E2m1 { dense: true }; 2],
+            sums: [Sums::F32; 2],
+            short: false,
+        };
+        // 1.0 everywhere.
+        let ones = [Factor::of(kind.inputs[0], 2); 64];
+        let scale = |byte| Scale::of(byte, false);
+        let scales = [[scale(128), scale(127)], [scale(127), scale(126)]];
+        let sum = scaled_dot_product(kind, &ones, &ones, &scales, 0.25f32.to_bits());
+        assert_eq!(f32::from_bits(sum), 32.0 * 2.0 + 32.0 * 0.5 + 0.25);
+        let with_fraction = [[Scale::of(0x3c, true), Scale::of(0x38, true)]; 4];
+        let sum = scaled_dot_product(kind, &ones, &ones, &with_fraction, 0);
+        assert_eq!(f32::from_bits(sum), 64.0 * 1.5);
+        let bad = [[scale(0xff), scale(127)]; 2];
+        assert_eq!(scaled_dot_product(kind, &ones, &ones, &bad, 0), NAN);
     }
 
     #[test]

@@ -418,7 +418,8 @@ impl<O: Observer> Run<'_, '_, O> {
                     let what = (function, ty);
                     let update = |old| super::atomic::updated(what, Space::Global, old, operand, 0);
                     if let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) {
-                        self.update_global(allocation, address, bytes, update);
+                        let launch = self.launch;
+                        super::atomic::update_global(launch, allocation, address, bytes, update);
                     }
                 }
                 _ => {}

@@ -1,5 +1,6 @@
 //! Operations in which the lanes of a warp see each other's values.
 
+use super::float::{NAN32, max32, min32};
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32};
 use crate::ir::{Predicate, ReduceMode, Reg32, Register, Shuffle, ShuffleMode, VoteMode};
 
@@ -155,6 +156,10 @@ pub(crate) fn match_all(
     }
 }
 
+fn is_nan(bits: u32) -> bool {
+    f32::from_bits(bits).is_nan()
+}
+
 pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Reg32, from: Reg32, mask: u32) {
     let values = r.regs32[from.0 as usize];
     let combine = |a: u32, b: u32| match mode {
@@ -166,8 +171,18 @@ pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Reg32, from: R
         ReduceMode::MinSigned => (a as i32).min(b as i32) as u32,
         ReduceMode::MaxUnsigned => a.max(b),
         ReduceMode::MaxSigned => (a as i32).max(b as i32) as u32,
+        ReduceMode::Float { nan_wins: true, .. } if is_nan(a) || is_nan(b) => NAN32,
+        ReduceMode::Float { greatest: true, .. } => max32(a, b),
+        ReduceMode::Float { .. } => min32(a, b),
     };
-    let result = lanes(mask).map(|lane| values[lane]).reduce(combine);
+    let value = |lane: usize| match mode {
+        ReduceMode::Float { .. } if is_nan(values[lane]) => NAN32,
+        ReduceMode::Float {
+            magnitudes: true, ..
+        } => values[lane] & !(1 << 31),
+        _ => values[lane],
+    };
+    let result = lanes(mask).map(value).reduce(combine);
     for lane in lanes(mask) {
         r.regs32[to.0 as usize][lane] = result.unwrap_or(0);
     }

@@ -5,12 +5,13 @@
 //! executed when it is issued. Observers see what it reads then, and again when it is waited for,
 //! since until then it may be read.
 
+use super::integer_matrix::{accumulate, dot};
 use super::run::{Outcome, RawFault, Run};
-use super::tensor_sum::{Factor, Line, dot_product};
+use super::tensor_sum::{Factor, Kind, Line, any_dot_product, dot_product};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, Space, Wgmma, WgmmaA};
+use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Wgmma, WgmmaA};
 use crate::observer::{Issuer, Observer, Progress, Wants};
 use crate::tensor_map::TensorSwizzle;
 
@@ -86,33 +87,47 @@ impl Descriptor {
             false => (row, k * bytes),
             true => (k, row * bytes),
         };
+        // Without a swizzle, an operand that is MN-major has the two distances exchanged.
+        let (of_lines, of_spans) = match (self.across, self.swizzle) {
+            (true, TensorSwizzle::None) => (self.leading, self.stride),
+            _ => (self.stride, self.leading),
+        };
         let at = self.start
-            + line / GROUP * self.stride
+            + line / GROUP * of_lines
             + line % GROUP * span
-            + along / span * self.leading
+            + along / span * of_spans
             + along % span;
         self.swizzle.apply(at)
     }
 }
 
+/// Bytes of an element of A and B in memory; single bits are taken by words.
+fn element_bytes(inputs: MatrixInputs) -> u64 {
+    match inputs.packed() {
+        32 => 4,
+        packed => 4 / u64::from(packed),
+    }
+}
+
 impl<O: Observer> Run<'_, '_, O> {
     pub(super) fn wgmma(&mut self, product: &Wgmma) -> Outcome {
-        let bytes = 4 / u64::from(product.inputs.packed());
-        let depth = DEPTH_BYTES / bytes;
+        let bytes = element_bytes(product.inputs);
+        let depth = (DEPTH_BYTES / bytes) as usize;
         let mut chunks = Vec::new();
         let warp = u64::from(self.context.warp % 4);
         let a = match &product.a {
             WgmmaA::Registers(registers) => {
-                let mut rows = vec![Factor::ZERO; ROWS * depth as usize];
-                let packed = product.inputs.packed() as usize;
+                let mut rows = vec![0; ROWS * depth];
+                let packed = (4 / bytes) as usize;
                 for lane in 0..LANES {
                     for (i, register) in registers.iter().enumerate() {
-                        let bits = read(&self.r, *register, lane) as u32;
+                        let word = read(&self.r, *register, lane) as u32;
                         for part in 0..packed {
                             let row = lane / 4 + 8 * (i % 2);
                             let k = packed * (lane % 4) + part + 4 * packed * (i / 2);
-                            rows[row * depth as usize + k] =
-                                Factor::of(product.inputs, bits >> (16 * part));
+                            let width = 8 * bytes as u32;
+                            let bits = word >> (width * part as u32);
+                            rows[row * depth + k] = bits & (u32::MAX >> (32 - width));
                         }
                     }
                 }
@@ -122,31 +137,13 @@ impl<O: Observer> Run<'_, '_, O> {
                 let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
                 let operand = Descriptor::new(bits, *across);
                 let rows = (ROWS as u64 * warp, ROWS as u64);
-                self.load_operand(product, operand, rows, &mut chunks)?
+                self.load_operand(bytes, operand, rows, &mut chunks)?
             }
         };
         let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
         let operand = Descriptor::new(bits, product.across_b);
-        let b = self.load_operand(product, operand, (0, product.columns.into()), &mut chunks)?;
-        let negate = product.negated[0] != product.negated[1];
-        let a: Vec<Factor> = a.iter().map(|factor| factor.negated_if(negate)).collect();
-        let lines = |factors: &[Factor]| -> Vec<Line> {
-            factors.chunks(depth as usize).map(Line::new).collect()
-        };
-        let (a, b, level) = (lines(&a), lines(&b), self.launch.level);
-        let keep = self.r.predicates[product.keep.0 as usize];
-        for (i, register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
-                let row = lane / 4 + 8 * (i / 2 % 2);
-                let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-                let addend = match keep >> lane & 1 {
-                    0 => 0,
-                    _ => read(&self.r, *register, lane) as u32,
-                };
-                let sum = dot_product(level, product.inputs, &a[row], &b[column], addend);
-                write(&mut self.r, *register, lane, u64::from(sum));
-            }
-        }
+        let b = self.load_operand(bytes, operand, (0, product.columns.into()), &mut chunks)?;
+        self.accumulate_rows(product, &a, &b, depth);
         if O::ASYNC_ACCESSES {
             chunks.sort_unstable();
             chunks.dedup();
@@ -161,6 +158,83 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
+    /// D of rows of A and columns of B, of `depth` elements each.
+    fn accumulate_rows(&mut self, product: &Wgmma, a: &[u32], b: &[u32], depth: usize) {
+        if let MatrixInputs::Integer { .. } = product.inputs {
+            let words = |elements: &[u32]| -> Vec<u32> {
+                match depth {
+                    // Bytes, four of them in a word.
+                    32 => {
+                        let word = |bytes: &[u32; 4]| u32::from_le_bytes(bytes.map(|b| b as u8));
+                        elements.as_chunks::<4>().0.iter().map(word).collect()
+                    }
+                    _ => elements.to_vec(),
+                }
+            };
+            let inputs = [product.inputs, product.inputs_b];
+            let bits = (product.inputs.packed() == 32).then_some(true);
+            let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
+            let (a, b) = (lines(a), lines(b));
+            return self.store_sums(product, |row, column, addend| {
+                let sum = dot(inputs, bits, &a[row], &b[column]);
+                accumulate(addend, sum, product.saturates)
+            });
+        }
+        let negate = product.negated[0] != product.negated[1];
+        let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
+            let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
+            let line = |line: &[u32]| line.iter().map(factor).collect();
+            all.chunks(depth).map(line).collect()
+        };
+        let (a, b) = (
+            lines(a, product.inputs, negate),
+            lines(b, product.inputs_b, false),
+        );
+        use MatrixInputs::{E4m3, E5m2};
+        let short = matches!(product.inputs, E4m3 | E5m2);
+        if short || product.sums == Sums::F16 {
+            let kind = Kind {
+                inputs: [product.inputs, product.inputs_b],
+                sums: [product.sums; 2],
+                short,
+            };
+            return self.store_sums(product, |row, column, addend| {
+                any_dot_product(kind, &a[row], &b[column], addend)
+            });
+        }
+        let whole = |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
+        let (a, b, level) = (whole(&a), whole(&b), self.launch.level);
+        self.store_sums(product, |row, column, addend| {
+            dot_product(level, product.inputs, &a[row], &b[column], addend)
+        });
+    }
+
+    /// Replaces the elements of D by the sums for their rows, columns and values.
+    fn store_sums(&mut self, product: &Wgmma, sum: impl Fn(usize, usize, u32) -> u32) {
+        let keep = self.r.predicates[product.keep.0 as usize];
+        let packed = product.sums.packed() as usize;
+        let width = 32 / packed as u32;
+        let mask = u32::MAX >> (32 - width);
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                let before = read(&self.r, *register, lane) as u32;
+                let mut word = 0;
+                for part in 0..packed {
+                    let i = packed * at + part;
+                    let row = lane / 4 + 8 * (i / 2 % 2);
+                    let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+                    let shift = width * part as u32;
+                    let addend = match keep >> lane & 1 {
+                        0 => 0,
+                        _ => before >> shift & mask,
+                    };
+                    word |= sum(row, column, addend) << shift;
+                }
+                write(&mut self.r, *register, lane, u64::from(word));
+            }
+        }
+    }
+
     /// The one value of all lanes.
     fn uniform(&self, values: [u64; LANES]) -> Result<u64, Box<RawFault>> {
         match values.iter().position(|value| *value != values[0]) {
@@ -172,37 +246,29 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// Rows of an operand in order, and the chunks of shared memory that they lie in.
+    /// Rows of an operand in order, element by element, and the chunks of shared memory that they
+    /// lie in. Of single bits, an element is a word of them.
     fn load_operand(
         &self,
-        product: &Wgmma,
+        bytes: u64,
         operand: Descriptor,
         (first, count): (u64, u64),
         chunks: &mut Vec<u64>,
-    ) -> Result<Vec<Factor>, Box<RawFault>> {
-        if operand.across && operand.swizzle == TensorSwizzle::None {
-            return Err(Box::new(RawFault {
-                kind: FaultKind::BadTensor(
-                    "an operand stored across k must be swizzled here".to_string(),
-                ),
-                lane: None,
-            }));
-        }
-        let bytes = 4 / product.inputs.packed();
-        let depth = DEPTH_BYTES / u64::from(bytes);
-        let mut factors = Vec::with_capacity((count * depth) as usize);
+    ) -> Result<Vec<u32>, Box<RawFault>> {
+        let depth = DEPTH_BYTES / bytes;
+        let mut elements = Vec::with_capacity((count * depth) as usize);
         for row in first..first + count {
             for k in 0..depth {
-                let at = operand.place(row, k, bytes.into());
-                self.check(Space::Shared, at, bytes, AccessKind::Load, 0)?;
-                let bits = self.read_memory(Space::Shared, at, bytes, 0, false);
-                factors.push(Factor::of(product.inputs, bits as u32));
+                let at = operand.place(row, k, bytes);
+                self.check(Space::Shared, at, bytes as u32, AccessKind::Load, 0)?;
+                let bits = self.read_memory(Space::Shared, at, bytes as u32, 0, false);
+                elements.push(bits as u32);
                 if O::ASYNC_ACCESSES && chunks.last() != Some(&(at / CHUNK * CHUNK)) {
                     chunks.push(at / CHUNK * CHUNK);
                 }
             }
         }
-        Ok(factors)
+        Ok(elements)
     }
 
     pub(super) fn warpgroup_commit(&mut self) {

@@ -1,11 +1,16 @@
 //! `wmma`: fragments whose layout is the emulator's own (see the decoder).
 
-use super::integer_matrix::{self, widen};
+use super::float;
+use super::integer_matrix::{self, dot};
 use super::run::{Outcome, Run};
-use super::tensor_sum::{Factor, Line, MAX_DEPTH, dot_product};
+use super::tensor_sum::{Factor, Kind, Line, MAX_DEPTH, any_dot_product, dot_product};
 use super::vector::LANES;
-use crate::ir::{AccessKind, MatrixInputs, Reg32, Wmma, WmmaMove};
+use super::warp_ops::{read, write};
+use crate::ir::{
+    AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Sums, Wmma, WmmaMove,
+};
 use crate::observer::Observer;
+use ptx_syntax::ast::Type;
 
 impl<O: Observer> Run<'_, '_, O> {
     pub(super) fn wmma_move(&mut self, moved: &WmmaMove) -> Outcome {
@@ -15,6 +20,7 @@ impl<O: Observer> Run<'_, '_, O> {
             rows,
             columns,
             bytes,
+            unit,
             packed,
             ..
         } = *moved;
@@ -30,7 +36,7 @@ impl<O: Observer> Run<'_, '_, O> {
             let addresses = std::array::from_fn(|lane| {
                 let number = (lane * in_lane + element) as u32;
                 let (row, column) = (number / columns, number % columns);
-                let stride = strides.map_or(natural, |strides| strides[lane]);
+                let stride = strides.map_or(natural, |strides| strides[lane] / unit);
                 let (line, place) = if by_column {
                     (column, row)
                 } else {
@@ -42,21 +48,21 @@ impl<O: Observer> Run<'_, '_, O> {
             self.observe(space, kind, bytes, (u32::MAX, false), &addresses);
             let (register, part) = (element / packed as usize, element % packed as usize);
             let shift = 8 * bytes * part as u32;
-            let mask = u32::MAX >> (32 - 8 * bytes) << shift;
+            let mask = u64::MAX >> (64 - 8 * bytes) << shift;
             for (lane, &address) in addresses.iter().enumerate() {
                 self.check(space, address, bytes, kind, lane)?;
                 if stores {
-                    let word = self.r.regs32[moved.registers[register].0 as usize][lane];
-                    let value = u64::from((word & mask) >> shift);
+                    let word = read(&self.r, moved.registers[register], lane);
+                    let value = (word & mask) >> shift;
                     self.write_memory(space, address, bytes, lane, value, false);
                     continue;
                 }
-                let value = self.read_memory(space, address, bytes, lane, false) as u32;
+                let value = self.read_memory(space, address, bytes, lane, false);
                 // Further registers repeat the first ones.
                 let period = (in_lane / packed as usize).max(1);
-                for copy in moved.registers.iter().skip(register).step_by(period) {
-                    let to = &mut self.r.regs32[copy.0 as usize][lane];
-                    *to = *to & !mask | value << shift;
+                for &copy in moved.registers.iter().skip(register).step_by(period) {
+                    let before = read(&self.r, copy, lane);
+                    write(&mut self.r, copy, lane, before & !mask | value << shift);
                 }
             }
         }
@@ -64,58 +70,149 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     pub(super) fn wmma(&mut self, product: &Wmma) {
-        let [m, n, k] = product.shape.map(|extent| extent as usize);
-        let a = self.elements(&product.a, product.inputs.packed(), m * k);
-        let b = self.elements(&product.b, product.inputs.packed(), k * n);
-        let c = self.elements(&product.c, 1, m * n);
-        let mut d = vec![0; m * n];
-        if let MatrixInputs::Integer { .. } = product.inputs {
-            let value = |bits: u32| widen(bits, product.inputs);
-            for (at, d) in d.iter_mut().enumerate() {
-                let (row, column) = (at / n, at % n);
-                let sum = (0..k)
-                    .map(|i| value(a[row * k + i]) * value(b[i * n + column]))
-                    .sum();
-                *d = integer_matrix::accumulate(c[at], sum, product.saturates);
+        let d = match product.inputs {
+            MatrixInputs::F64 => self.wmma_f64(product),
+            MatrixInputs::Integer { .. } => self.wmma_integer(product),
+            _ => self.wmma_float(product),
+        };
+        let packed = product.sums[1].packed() as usize;
+        let in_lane = d.len() / LANES;
+        for lane in 0..LANES {
+            let own = &d[lane * in_lane..][..in_lane];
+            for (elements, &register) in own.chunks(packed).zip(&product.d) {
+                let value = match *elements {
+                    [low, high] => low | high << 16,
+                    [value] => value,
+                    _ => 0,
+                };
+                write(&mut self.r, register, lane, value);
             }
-        } else {
-            let line = |factors: &mut dyn Iterator<Item = u32>| {
-                let mut all = [Factor::ZERO; MAX_DEPTH];
-                for (to, bits) in all.iter_mut().zip(factors) {
-                    *to = Factor::of(product.inputs, bits);
-                }
-                Line::new(&all)
-            };
-            let rows: Vec<Line> = (0..m)
-                .map(|row| line(&mut (0..k).map(|i| a[row * k + i])))
-                .collect();
-            let columns: Vec<Line> = (0..n)
-                .map(|column| line(&mut (0..k).map(|i| b[i * n + column])))
-                .collect();
-            let level = self.launch.level;
-            for (at, d) in d.iter_mut().enumerate() {
-                let (row, column) = (&rows[at / n], &columns[at % n]);
-                *d = dot_product(level, product.inputs, row, column, c[at]);
-            }
-        }
-        let in_lane = m * n / LANES;
-        for (element, &Reg32(register)) in product.d.iter().enumerate() {
-            let row = std::array::from_fn(|lane| d[lane * in_lane + element]);
-            self.r.regs32[register as usize] = row;
         }
     }
 
+    /// Fused multiply-adds in the order of k.
+    fn wmma_f64(&self, product: &Wmma) -> Vec<u64> {
+        let [m, n, k] = product.shape.map(|extent| extent as usize);
+        let a = self.elements(&product.a, 1, m * k);
+        let b = self.elements(&product.b, 1, k * n);
+        let mut sums = self.elements(&product.c, 1, m * n);
+        let mut format = FloatFormat::new(Type::F64);
+        format.rounding = product.rounding;
+        for (at, sum) in sums.iter_mut().enumerate() {
+            let (row, column) = (at / n, at % n);
+            for i in 0..k {
+                let x = [a[row * k + i], b[i * n + column], *sum];
+                *sum = float::evaluate(FloatFunction::Fma, format, x);
+            }
+        }
+        sums
+    }
+
+    fn wmma_integer(&self, product: &Wmma) -> Vec<u64> {
+        let [m, n, k] = product.shape.map(|extent| extent as usize);
+        let packed = product.inputs.packed() as usize;
+        let c = self.elements(&product.c, 1, m * n);
+        // Words with elements along k. Those of 8 bits are loaded one by one.
+        let words = k / packed;
+        let (rows, columns) = match packed {
+            4 => {
+                let a = self.elements(&product.a, 4, m * k);
+                let b = self.elements(&product.b, 4, k * n);
+                let word = |bytes: [u64; 4]| u32::from_le_bytes(bytes.map(|byte| byte as u8));
+                let of_a = |at: usize| {
+                    let first = at / words * k + at % words * packed;
+                    word(std::array::from_fn(|i| a[first + i]))
+                };
+                let of_b = |at: usize| {
+                    let (column, first) = (at / words, at % words * packed);
+                    word(std::array::from_fn(|i| b[(first + i) * n + column]))
+                };
+                let rows: Vec<u32> = (0..m * words).map(of_a).collect();
+                (rows, (0..n * words).map(of_b).collect::<Vec<u32>>())
+            }
+            _ => {
+                let a = self.elements(&product.a, 1, m * words);
+                let b = self.elements(&product.b, 1, words * n);
+                let of_b = |at: usize| b[at % words * n + at / words] as u32;
+                let rows: Vec<u32> = a.iter().map(|word| *word as u32).collect();
+                (rows, (0..n * words).map(of_b).collect())
+            }
+        };
+        let line = |lines: &[u32], at: usize| lines[at * words..][..words].to_vec();
+        let sum = |(at, c): (usize, &u64)| {
+            let (row, column) = (line(&rows, at / n), line(&columns, at % n));
+            let sum = dot([product.inputs; 2], product.bits, &row, &column);
+            u64::from(integer_matrix::accumulate(*c as u32, sum, product.saturates))
+        };
+        c.iter().enumerate().map(sum).collect()
+    }
+
+    fn wmma_float(&self, product: &Wmma) -> Vec<u64> {
+        let [m, n, k] = product.shape.map(|extent| extent as usize);
+        let packed = product.inputs.packed();
+        let a = self.elements(&product.a, packed, m * k);
+        let b = self.elements(&product.b, packed, k * n);
+        let c = self.elements(&product.c, product.sums[0].packed(), m * n);
+        let factor = |bits: &u64| Factor::of(product.inputs, *bits as u32);
+        let rows: Vec<Vec<Factor>> = a
+            .chunks(k)
+            .map(|row| row.iter().map(factor).collect())
+            .collect();
+        let columns: Vec<Vec<Factor>> = (0..n)
+            .map(|column| (0..k).map(|i| factor(&b[i * n + column])).collect())
+            .collect();
+        let kind = Kind {
+            inputs: [product.inputs; 2],
+            sums: product.sums,
+            short: false,
+        };
+        let level = self.launch.level;
+        let lines = |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
+        let frequent = product.sums == [Sums::F32; 2] && k <= MAX_DEPTH;
+        let (of_rows, of_columns) = (lines(&rows), lines(&columns));
+        let sum = |(at, c): (usize, &u64)| {
+            let (row, column, c) = (at / n, at % n, *c as u32);
+            let sum = match frequent {
+                true => {
+                    let (row, column) = (&of_rows[row], &of_columns[column]);
+                    dot_product(level, product.inputs, row, column, c)
+                }
+                false => any_dot_product(kind, &rows[row], &columns[column], c),
+            };
+            u64::from(match product.saturates {
+                true => finite(sum, product.sums[1]),
+                false => sum,
+            })
+        };
+        c.iter().enumerate().map(sum).collect()
+    }
+
     /// The elements of a fragment, row by row.
-    fn elements(&self, registers: &[Reg32], packed: u32, count: usize) -> Vec<u32> {
+    fn elements(&self, registers: &[Register], packed: u32, count: usize) -> Vec<u64> {
         let in_lane = count / LANES;
-        let bits = 32 / packed;
         let element = |number: usize| {
             let (lane, element) = (number / in_lane, number % in_lane);
-            let register = registers[element / packed as usize];
-            let word = self.r.regs32[register.0 as usize][lane];
+            let word = read(&self.r, registers[element / packed as usize], lane);
+            if packed == 1 {
+                return word;
+            }
+            let bits = 32 / packed;
             let part = element as u32 % packed;
-            word >> (bits * part) & (u32::MAX >> (32 - bits))
+            word >> (bits * part) & (u64::from(u32::MAX) >> (32 - bits))
         };
         (0..count).map(element).collect()
+    }
+}
+
+/// `.satfinite` of floats: the largest finite number in place of an infinity, and 0 of a NaN.
+fn finite(bits: u32, sums: Sums) -> u32 {
+    let (sign, infinity) = match sums {
+        Sums::F16 => (0x8000, 0x7c00),
+        _ => (1 << 31, 0x7f80_0000),
+    };
+    match bits & !sign {
+        magnitude if magnitude > infinity => 0,
+        magnitude if magnitude == infinity => bits - 1,
+        _ => bits,
     }
 }

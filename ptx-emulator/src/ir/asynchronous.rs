@@ -1,6 +1,7 @@
 //! Asynchronous copies into shared memory, and the mbarriers that signal their completion.
 
-use super::{Address, Predicate, Reg32, Reg64};
+use super::{Address, AtomicFunction, Predicate, Reg32, Reg64, Register};
+use ptx_syntax::ast::Type;
 
 /// Bits of the number of arrivals of an mbarrier; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
 pub(crate) const PENDING_BITS: u32 = 20;
@@ -72,17 +73,61 @@ pub(crate) enum Phase {
     Parity(Reg32),
 }
 
-/// `cp.async.bulk.tensor`: the copy engine moves a box of a tensor.
+/// `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` and `red.async`: the copy engine moves bytes
+/// or a box of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct BulkCopy {
     pub direction: BulkDirection,
-    /// Address of the tensor map.
-    pub map: Address,
-    /// Of the box's first element.
-    pub coordinates: Vec<Reg32>,
-    /// The box in shared memory.
+    pub data: BulkData,
+    /// The data in shared memory; of a load the destination.
     pub shared: Address,
+    /// What is done with the elements of the destination, which are of the type, or else of that of
+    /// the tensor map.
+    pub reduction: Option<(AtomicFunction, Option<Type>)>,
     pub next: u32,
+}
+
+/// What a bulk copy moves.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkData {
+    /// A box of a tensor: the address of its map, and the coordinates of the first element.
+    Box(Address, Vec<Reg32>),
+    /// Bytes in global memory, or in the block's shared memory, and their number.
+    Bytes(Address, Reg32),
+    /// Values of registers, of so many bytes each.
+    Values(Vec<Register>, u32),
+}
+
+/// An instruction on a tensor map in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct MapEdit {
+    pub map: Address,
+    pub action: MapAction,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum MapAction {
+    /// `tensormap.replace`: a field, its number where it has several, and the new value.
+    Replace(MapField, u32, Register),
+    /// `tensormap.cp_fenceproxy`: copies the map that lies at an address.
+    CopyFrom(Address),
+}
+
+/// A field of a tensor map (PTX ISA, "tensormap.replace").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MapField {
+    Address,
+    /// The number of dimensions less one.
+    Rank,
+    BoxExtent,
+    Extent,
+    Stride,
+    ElementStride,
+    ElementType,
+    Interleave,
+    Swizzle,
+    SwizzleAtomicity,
+    Fill,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -42,8 +42,17 @@ pub(crate) enum LaneFunction {
     },
     /// A scalar video instruction.
     Video(Video),
-    /// `cvt` of two values to or from 8-bit floats.
-    ConvertBytes(ByteConversion),
+    /// `vmad`.
+    VideoProduct(VideoProduct),
+    /// A video instruction on the halves or the bytes of words.
+    VideoParts(VideoParts),
+    /// A float operation on both halves of 64-bit registers (`.f32x2`).
+    FloatPair(FloatFunction, FloatFormat),
+    /// `cvt` of two values to or from floats of at most 8 bits.
+    ConvertSmall(SmallConversion),
+    /// `cvt.rs` to `f16x2` or `bf16x2`: the first value goes into the upper half, the third argument
+    /// has random bits.
+    RoundRandomly(RandomRounding),
     /// Carry-chain arithmetic; the last argument is the incoming carry.
     AddCarry(Type),
     /// The sum of the first argument, the complement of the second and the carry: as on a GPU the
@@ -251,16 +260,83 @@ pub(crate) struct Video {
     pub second: Option<SecondOperation>,
 }
 
-/// A `cvt` of a pair of 8-bit floats.
+/// `vmad`: a product, and what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ByteConversion {
-    /// The pair of 8-bit floats.
-    pub bytes: Type,
-    /// What they are made of, or become: two f32, or a pair of f16.
+pub(crate) struct VideoProduct {
+    /// Whether the factors are signed; the sum is where one of them is.
+    pub signed: [bool; 2],
+    /// What of the factors counts.
+    pub parts: [Part; 2],
+    /// `.po`: one more.
+    pub plus_one: bool,
+    pub saturates: bool,
+    /// `.shr7` and `.shr15`.
+    pub shift: u32,
+}
+
+/// What a video instruction does to each part of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartsFunction {
+    Add,
+    Sub,
+    Average,
+    AbsoluteDifference,
+    Min,
+    Max,
+    Set(VideoComparison),
+}
+
+/// A video instruction on the halves or the bytes of words: `vadd2`, `vset4` and their likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VideoParts {
+    pub function: PartsFunction,
+    /// Bits of a part: 16 or 8.
+    pub bits: u32,
+    /// Whether the result and the operands are signed.
+    pub signed: [bool; 3],
+    /// Of each operand, which of the parts of both sources it takes, the lowest first.
+    pub selected: [[u8; 4]; 2],
+    /// The parts that are computed; the others are those of the third operand.
+    pub mask: u8,
+    pub saturates: bool,
+    /// `.add`: the results are added to the third operand.
+    pub accumulates: bool,
+}
+
+/// A float of at most 8 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SmallFloat {
+    E4m3,
+    E5m2,
+    E2m3,
+    E3m2,
+    E2m1,
+    /// A power of two.
+    Ue8m0,
+}
+
+/// A `cvt` of two values to or from floats of at most 8 bits; random bits are the third argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SmallConversion {
+    pub small: SmallFloat,
+    /// What they are made of, or become: `f32` each, or a pair of 16 bits.
     pub other: Type,
-    /// Whether the result is the pair of 8-bit floats.
+    /// Whether the result is of the small floats.
     pub narrows: bool,
     pub relu: bool,
+    /// `.satfinite`.
+    pub finite: bool,
+    /// Of results: none where random bits decide (`.rs`).
+    pub rounding: Option<Rounding>,
+}
+
+/// `cvt.rs` to a pair of 16-bit floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RandomRounding {
+    /// `f16` or `bf16`.
+    pub half: Type,
+    pub relu: bool,
+    pub finite: bool,
 }
 
 /// A `cvt`.

@@ -1,6 +1,6 @@
 //! Operations of a warp on small matrices: fragments to and from shared memory, and MMAs.
 
-use super::{Address, Predicate, Reg32, Reg64, Register};
+use super::{Address, Predicate, Reg32, Reg64, Register, Rounding};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
@@ -29,8 +29,10 @@ pub(crate) struct MatrixMove {
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
     pub inputs: MatrixInputs,
-    /// Those of B, where they are integers of the same width: signed or not.
+    /// Those of B: integers of the same width, signed or not, or other floats of the same width.
     pub inputs_b: MatrixInputs,
+    /// The elements of C and of D.
+    pub sums: [Sums; 2],
     /// Of single bits: whether they are combined by AND, else by XOR.
     pub bits: Option<bool>,
     /// `.satfinite` of integers.
@@ -39,10 +41,40 @@ pub(crate) struct Mma {
     pub rows: u32,
     /// Columns of A, rows of B.
     pub depth: u32,
+    /// Of `m8n8k4` of f16, which eight lanes compute at a time: whether fragments of A and of B are
+    /// by column.
+    pub by_column: Option<[bool; 2]>,
+    /// What scales A and B by blocks.
+    pub scales: Option<Box<Scales>>,
     pub d: Vec<Register>,
     pub a: Vec<Register>,
     pub b: Vec<Register>,
     pub c: Vec<Register>,
+}
+
+/// The scales of A and B (`.block_scale`).
+#[derive(Clone, Debug)]
+pub(crate) struct Scales {
+    /// Words with four scales each, of A and of B.
+    pub words: [Register; 2],
+    /// Which byte of a word comes first and which lanes of four have the words, of A and of B.
+    pub selectors: [[Register; 2]; 2],
+    /// Blocks along k.
+    pub blocks: u32,
+    /// Whether scales are `ue4m3`, else `ue8m0`.
+    pub with_fraction: bool,
+}
+
+impl Mma {
+    /// All registers that are read.
+    pub(crate) fn sources(&mut self) -> impl Iterator<Item = &mut Register> {
+        let scales = self.scales.iter_mut().flat_map(|scales| {
+            let selectors = scales.selectors.iter_mut().flatten();
+            scales.words.iter_mut().chain(selectors)
+        });
+        let fragments = self.a.iter_mut().chain(&mut self.b).chain(&mut self.c);
+        fragments.chain(scales)
+    }
 }
 
 /// `wmma.load` and `wmma.store`.
@@ -53,34 +85,72 @@ pub(crate) struct WmmaMove {
     /// Elements from one row, or column, to the next; none where they follow each other.
     pub stride: Option<Reg32>,
     pub by_column: bool,
+    /// In units.
     pub rows: u32,
     pub columns: u32,
-    /// Bytes of an element.
+    /// Bytes of a unit: an element, or a word of elements that are narrower than a byte.
     pub bytes: u32,
-    /// Elements in a register.
+    /// Elements of a unit.
+    pub unit: u32,
+    /// Units in a register.
     pub packed: u32,
-    pub registers: Vec<Reg32>,
+    pub registers: Vec<Register>,
 }
 
 /// `wmma.mma`: D = A · B + C.
 #[derive(Clone, Debug)]
 pub(crate) struct Wmma {
     pub inputs: MatrixInputs,
+    /// The elements of C and of D.
+    pub sums: [Sums; 2],
+    /// Of single bits: whether they are combined by AND, else by XOR.
+    pub bits: Option<bool>,
     pub shape: [u32; 3],
+    /// `.satfinite`.
     pub saturates: bool,
-    pub d: Vec<Reg32>,
-    pub a: Vec<Reg32>,
-    pub b: Vec<Reg32>,
-    pub c: Vec<Reg32>,
+    /// Of f64.
+    pub rounding: Rounding,
+    pub d: Vec<Register>,
+    pub a: Vec<Register>,
+    pub b: Vec<Register>,
+    pub c: Vec<Register>,
 }
 
-/// Elements of A and B. Accumulators are f32; those of f64 are f64, and those of integers are s32.
+/// Elements of C or D.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sums {
+    F16,
+    F32,
+    F64,
+    S32,
+}
+
+impl Sums {
+    /// Elements in a register.
+    pub(crate) fn packed(self) -> u32 {
+        match self {
+            Sums::F16 => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Elements of A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatrixInputs {
     F16,
     Bf16,
     Tf32,
     F64,
+    E4m3,
+    E5m2,
+    /// In the low six bits of a byte.
+    E2m3,
+    E3m2,
+    /// In the middle of a byte, or two of them in one.
+    E2m1 {
+        dense: bool,
+    },
     /// Integers of 8, 4 or 1 bits.
     Integer {
         bits: u32,
@@ -94,6 +164,12 @@ impl MatrixInputs {
         match self {
             MatrixInputs::F16 | MatrixInputs::Bf16 => 2,
             MatrixInputs::Tf32 | MatrixInputs::F64 => 1,
+            MatrixInputs::E2m1 { dense: true } => 8,
+            MatrixInputs::E4m3
+            | MatrixInputs::E5m2
+            | MatrixInputs::E2m3
+            | MatrixInputs::E3m2
+            | MatrixInputs::E2m1 { .. } => 4,
             MatrixInputs::Integer { bits, .. } => 32 / bits,
         }
     }
@@ -103,6 +179,11 @@ impl MatrixInputs {
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
     pub inputs: MatrixInputs,
+    pub inputs_b: MatrixInputs,
+    /// The elements of D.
+    pub sums: Sums,
+    /// `.satfinite` of integers.
+    pub saturates: bool,
     /// Columns of B and D.
     pub columns: u32,
     pub d: Vec<Register>,

@@ -148,6 +148,41 @@ pub(crate) struct Atomic {
     pub second: Option<Register>,
 }
 
+/// An operation on 128 bits at once: `atom.b128`, and strong `ld.b128` and `st.b128`.
+#[derive(Clone, Debug)]
+pub(crate) struct WideAtomic {
+    pub address: Address,
+    pub function: WideFunction,
+    /// The lower and the upper half of the operand.
+    pub operand: Option<[Reg64; 2]>,
+    /// The new value of `cas`.
+    pub second: Option<[Reg64; 2]>,
+    pub destination: Option<[Reg64; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WideFunction {
+    Load,
+    Store,
+    Exchange,
+    CompareExchange,
+}
+
+/// `alloca`: local memory of a function whose size is known when it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Alloca {
+    pub destination: Register,
+    pub bytes: Register,
+    pub align: u32,
+    /// Bytes that the function has taken.
+    pub taken: Reg32,
+    /// The frame's bytes for this, from their first one.
+    pub start: u32,
+}
+
+/// Bytes of local memory that all `alloca` of a call may take.
+pub(crate) const ALLOCA_BYTES: u32 = 16 * 1024;
+
 /// One of several loads of a basic block whose addresses are the same register plus an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupedLoad {

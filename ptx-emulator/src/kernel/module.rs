@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::{Kernel, KernelInner};
-use crate::decode;
+use crate::decode::{self, ModuleNames};
 use crate::error::{KernelError, LaunchError, MemoryError};
 use crate::memory::Memory;
 use ptx_syntax::ast::{DeclaredSpace, Function, Initializer, Tree, Variable};
@@ -17,6 +17,8 @@ pub(crate) struct ModuleInner {
     pub id: u64,
     pub text: String,
     pub tree: Tree,
+    /// What its names refer to; found at first use.
+    names: OnceLock<ModuleNames>,
     /// Starts of the lines after the first one, in bytes; found at first use.
     line_starts: OnceLock<Vec<u32>>,
 }
@@ -53,6 +55,7 @@ impl Module {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.to_string(),
             tree,
+            names: OnceLock::new(),
             line_starts: OnceLock::new(),
         })))
     }
@@ -85,11 +88,7 @@ impl Module {
     /// formed, and its line.
     pub fn kernel(&self, name: &str) -> Result<Kernel, KernelError> {
         let inner = &self.0;
-        let found = inner
-            .tree
-            .functions
-            .iter()
-            .position(|function| is_kernel(function) && function.name.of(&inner.text) == name);
+        let found = inner.names().kernel(name);
         let Some(index) = found else {
             let known: Vec<&str> = self.kernel_names().collect();
             return Err(KernelError::Unknown {
@@ -141,7 +140,7 @@ impl Module {
 
     fn decode(&self, function: usize) -> Result<Kernel, KernelError> {
         let inner = &self.0;
-        let program = decode::decode(&inner.tree, &inner.text, function)?;
+        let program = decode::decode(&inner.tree, &inner.text, inner.names(), function)?;
         let kernel = KernelInner::new(inner.clone(), function, program);
         Ok(Kernel(Arc::new(kernel)))
     }
@@ -175,6 +174,10 @@ fn extent(variable: &Variable) -> (u64, bool) {
 }
 
 impl ModuleInner {
+    fn names(&self) -> &ModuleNames {
+        self.names.get_or_init(|| ModuleNames::of(&self.tree, &self.text))
+    }
+
     pub(super) fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
             let ends = self.text.match_indices('\n');
@@ -247,16 +250,9 @@ impl ModuleInner {
     }
 
     fn symbol_address(&self, name: &str, addresses: &[u64]) -> u64 {
-        let of_name = |span: ptx_syntax::ast::Span| span.of(&self.text) == name;
-        let variable = self.tree.variables.iter().position(|v| of_name(v.name));
-        if let Some(index) = variable {
+        if let Some(index) = self.names().variable(name) {
             return addresses[index];
         }
-        // A function may be declared in addition to its definition.
-        let functions = self.tree.functions.iter().enumerate();
-        let named = functions.filter(|(_, function)| of_name(function.name));
-        let function = named.max_by_key(|(_, function)| function.body.is_some());
-        let function = function.map(|(index, _)| index);
-        function.map_or(0, |index| crate::address_space::code_address(index as u32))
+        self.names().function(name).map_or(0, crate::address_space::code_address)
     }
 }

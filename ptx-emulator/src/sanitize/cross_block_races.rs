@@ -11,6 +11,7 @@ use super::shadow_memory::{Origin, refine};
 use super::shape::LANES;
 use super::sync_table::BlockSet;
 use crate::ir::{InstructionId, Space};
+use crate::observer::Calls;
 
 /// The first and the last of the blocks that accessed a cell.
 ///
@@ -167,6 +168,26 @@ pub(super) struct CrossBlockRaces {
     wrote: bool,
     writes: BlockAccesses,
     reads: BlockAccesses,
+    /// Strong accesses, where the kernel has strong writes; those count as reads elsewhere.
+    strong: Option<Box<Strong>>,
+}
+
+/// Strong accesses, which do not race with each other.
+#[derive(Clone, Debug)]
+struct Strong {
+    /// All of them: they race with plain writes.
+    all: BlockAccesses,
+    /// Those that write: they race with plain reads.
+    writes: BlockAccesses,
+}
+
+impl Strong {
+    fn new(count: usize) -> Self {
+        Strong {
+            all: BlockAccesses::new(count),
+            writes: BlockAccesses::new(count),
+        }
+    }
 }
 
 impl CrossBlockRaces {
@@ -178,6 +199,19 @@ impl CrossBlockRaces {
             wrote: false,
             writes: BlockAccesses::new(count),
             reads: BlockAccesses::new(count),
+            strong: None,
+        }
+    }
+
+    /// Records a strong access of a kernel that has strong writes.
+    pub(super) fn note_strong(&mut self, cell: usize, block: u32, origin: Origin, writes: bool) {
+        let count = self.writes.count;
+        let strong = self
+            .strong
+            .get_or_insert_with(|| Box::new(Strong::new(count)));
+        strong.all.note(cell, block, origin);
+        if writes {
+            strong.writes.note(cell, block, origin);
         }
     }
 
@@ -187,7 +221,7 @@ impl CrossBlockRaces {
         self.writes.note(cell, block, origin);
     }
 
-    /// Records a read or a strong access.
+    /// Records a read, or a strong access of a kernel without strong writes.
     #[inline(always)]
     pub(super) fn note_read(&mut self, cell: usize, block: u32, origin: Origin) {
         self.reads.note(cell, block, origin);
@@ -221,6 +255,10 @@ impl CrossBlockRaces {
         let count = (self.bytes as usize).div_ceil(1 << shift);
         self.writes.refine(times, count);
         self.reads.refine(times, count);
+        if let Some(strong) = &mut self.strong {
+            strong.all.refine(times, count);
+            strong.writes.refine(times, count);
+        }
     }
 
     pub(super) fn merge(&mut self, mut other: CrossBlockRaces) {
@@ -232,6 +270,14 @@ impl CrossBlockRaces {
         self.wrote |= other.wrote;
         self.writes.merge(&other.writes);
         self.reads.merge(&other.reads);
+        if let Some(others) = other.strong {
+            let count = self.writes.count;
+            let strong = self
+                .strong
+                .get_or_insert_with(|| Box::new(Strong::new(count)));
+            strong.all.merge(&others.all);
+            strong.writes.merge(&others.writes);
+        }
     }
 
     /// Adds the conflicts over an allocation at `base`. `seen`: of each block, the blocks whose
@@ -243,7 +289,7 @@ impl CrossBlockRaces {
         seen: &HashMap<u32, BlockSet>,
         tally: &mut Tally,
     ) {
-        if !self.wrote {
+        if !self.wrote && self.strong.is_none() {
             return;
         }
         let has_seen = |block: u32, other: u32| {
@@ -253,7 +299,8 @@ impl CrossBlockRaces {
         let free = |(a, by_a): (u32, Origin), (b, by_b): (u32, Origin)| {
             a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
         };
-        let only_rows = self.writes.cells.is_empty() && self.reads.cells.is_empty();
+        let only_rows =
+            self.writes.cells.is_empty() && self.reads.cells.is_empty() && self.strong.is_none();
         let rows = self.writes.rows.iter().zip(&self.reads.rows);
         let rows = rows.enumerate().filter(|(_, (writes, reads))| {
             // A row without conflicts has no cells with conflicts, unless cells were recorded by
@@ -263,27 +310,36 @@ impl CrossBlockRaces {
         let cells = rows.flat_map(|(row, _)| row * LANES..(row + 1) * LANES);
         for cell in cells.take_while(|&cell| cell < self.writes.count) {
             let (writes, reads) = (self.writes.of(cell), self.reads.of(cell));
-            if is_quiet(writes, reads) {
+            let strong = self.strong.as_ref();
+            let strong = strong.map(|strong| (strong.all.of(cell), strong.writes.of(cell)));
+            let (all_strong, strong_writes) = strong.unwrap_or_default();
+            if is_quiet(writes, reads)
+                && is_quiet(writes, all_strong)
+                && is_quiet(strong_writes, reads)
+            {
                 continue;
             }
-            let pairs = |others: FirstLast| {
+            let pairs_of = |writes: FirstLast, others: FirstLast| {
                 writes
                     .each()
                     .flat_map(move |write| others.each().map(move |other| (write, other)))
                     .find(|&(write, other)| free(write, other))
             };
+            let pairs = |others: FirstLast| pairs_of(writes, others);
             let with_writes = pairs(writes);
             let with_writes =
                 with_writes.map(|(a, b)| match a.1.instruction() <= b.1.instruction() {
                     true => (a, b),
                     false => (b, a),
                 });
-            let with_reads = pairs(reads);
-            for (write, other) in with_writes.into_iter().chain(with_reads) {
+            let with_reads = pairs(reads).into_iter().chain(pairs(all_strong));
+            let with_strong = pairs_of(strong_writes, reads);
+            for (write, other) in with_writes.into_iter().chain(with_reads).chain(with_strong) {
                 let actor = |(block, origin): (u32, Origin)| Actor {
                     instruction: InstructionId(origin.instruction()),
                     block: geometry.block_at(u64::from(block) - 1),
                     thread: origin.linear(),
+                    calls: Calls::NONE,
                 };
                 let example = Example {
                     // The lowest address gives the example, whatever the blocks.

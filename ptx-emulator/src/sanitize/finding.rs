@@ -7,6 +7,7 @@ use super::launch_geometry::LaunchGeometry;
 use crate::counters::SourceLine;
 use crate::error::{AccessFault, Fault, FaultKind};
 use crate::ir::{InstructionId, Space};
+use crate::observer::Calls;
 
 /// One of the sanitizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +51,35 @@ impl fmt::Display for Tool {
     }
 }
 
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Severity {
+    /// A violation of the rules whose outcome is the same in whatever order it happens.
+    Warning,
+    /// A violation of the rules whose outcome is not known.
+    #[default]
+    Error,
+}
+
+impl Severity {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -84,6 +114,8 @@ pub enum Problem {
     BadBarrier,
     /// Lanes of one warp reach a barrier of the block apart from each other, or go on without it.
     DivergentBarrier,
+    /// Threads have exited before a barrier of their block that others wait at.
+    ExitedBeforeBarrier,
     /// A lane executes a `.sync` instruction with a member mask that it is not in.
     NotAMember,
     /// Lanes of one member mask give different masks.
@@ -109,6 +141,7 @@ impl Problem {
             Problem::Deadlock
             | Problem::BadBarrier
             | Problem::DivergentBarrier
+            | Problem::ExitedBeforeBarrier
             | Problem::NotAMember
             | Problem::DifferentMasks
             | Problem::InactiveSource => Tool::Synccheck,
@@ -132,6 +165,7 @@ impl Problem {
             Problem::Deadlock => "threads wait for others that never arrive",
             Problem::BadBarrier => "barrier that does not exist",
             Problem::DivergentBarrier => "barrier in divergent code",
+            Problem::ExitedBeforeBarrier => "barrier that threads of the block do not reach",
             Problem::NotAMember => "lane outside of its own member mask",
             Problem::DifferentMasks => "different member masks for one operation",
             Problem::InactiveSource => "shuffle from a lane that does not take part",
@@ -148,7 +182,8 @@ pub struct Site {
     pub action: &'static str,
     /// The line in the kernel's own source; see [`LineCounts`](crate::counters::LineCounts).
     pub place: Option<SourceLine>,
-    /// The source line of the code itself, if it was inlined into that line.
+    /// The source line of the code itself, if it was inlined into that line or is in a function
+    /// that it calls.
     pub inlined: Option<SourceLine>,
     /// The PTX instruction.
     pub instruction: Option<String>,
@@ -238,6 +273,8 @@ impl fmt::Display for Region {
 pub struct Finding {
     /// What is wrong.
     pub problem: Problem,
+    /// How bad it is.
+    pub severity: Severity,
     /// The kernel.
     pub kernel: String,
     /// The memory of the example.
@@ -302,7 +339,7 @@ impl Finding {
             }
         };
         let mut first = match fault.id {
-            Some(id) => geometry.site(action, id, fault.block, None),
+            Some(id) => geometry.site(action, (id, fault.calls), fault.block, None),
             None => Site {
                 action,
                 place: None,
@@ -316,6 +353,7 @@ impl Finding {
         first.thread = fault.thread;
         Finding {
             problem,
+            severity: Severity::Error,
             kernel: fault.kernel.clone(),
             region,
             detail: detail.unwrap_or_default(),
@@ -329,7 +367,11 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let problem = self.problem.describe();
-        write!(f, "{}: kernel `{}`: {problem}", self.tool(), self.kernel)?;
+        write!(f, "{}: ", self.tool())?;
+        if self.severity != Severity::Error {
+            write!(f, "{}: ", self.severity)?;
+        }
+        write!(f, "kernel `{}`: {problem}", self.kernel)?;
         if let Some(region) = &self.region {
             write!(f, ": {region}")?;
         }
@@ -354,6 +396,8 @@ pub(super) struct Actor {
     pub block: [u32; 3],
     /// Linear index in the block.
     pub thread: u32,
+    /// The calls that lead to the instruction, where they are known.
+    pub calls: Calls,
 }
 
 /// The first example of a problem, before it is put into words.
@@ -369,7 +413,12 @@ pub(super) struct Example {
     pub second: Option<Actor>,
 }
 
-type Key = (Problem, InstructionId, Option<InstructionId>);
+type Key = (
+    Problem,
+    InstructionId,
+    Option<InstructionId>,
+    Option<InstructionId>,
+);
 
 /// Problems by kind and instructions: a count and an example of each.
 #[derive(Clone, Debug, Default)]
@@ -379,7 +428,8 @@ impl Tally {
     #[cold]
     pub(super) fn add(&mut self, problem: Problem, count: u64, example: Example) {
         let second = example.second.map(|actor| actor.instruction);
-        let key = (problem, example.first.instruction, second);
+        let caller = example.first.calls.each().next();
+        let key = (problem, example.first.instruction, second, caller);
         match self.0.get_mut(&key) {
             None => {
                 self.0.insert(key, (count, example));
@@ -399,12 +449,28 @@ impl Tally {
         }
     }
 
+    /// Drops what two instructions do that `is_sound` knows.
+    pub(super) fn drop_pairs(&mut self, is_sound: impl Fn(InstructionId, InstructionId) -> bool) {
+        self.0.retain(|(_, first, second, _), _| {
+            !second.is_some_and(|second| is_sound(*first, second))
+        });
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// One finding per problem and pair of source lines, in the order of the PTX text.
     pub(super) fn findings(&self, geometry: &LaunchGeometry) -> Vec<Finding> {
+        self.graded_findings(geometry, |_, _, _| None)
+    }
+
+    /// As [`Self::findings`]; `excuse` says why two instructions are but a warning.
+    pub(super) fn graded_findings(
+        &self,
+        geometry: &LaunchGeometry,
+        excuse: impl Fn(Problem, InstructionId, Option<InstructionId>) -> Option<&'static str>,
+    ) -> Vec<Finding> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, _)| **key);
         let mut findings: Vec<(u64, Finding)> = Vec::new();
@@ -412,14 +478,25 @@ impl Tally {
             let site = |actor: Actor| {
                 let thread = Some(actor.thread);
                 let action = geometry.action(actor.instruction);
-                geometry.site(action, actor.instruction, actor.block, thread)
+                let at = (actor.instruction, actor.calls);
+                geometry.site(action, at, actor.block, thread)
             };
+            let excuse = excuse(key.0, key.1, key.2);
+            let details = [example.detail.as_str(), excuse.unwrap_or_default()];
+            let details: Vec<&str> = details
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .collect();
             let found = Finding {
                 problem: key.0,
+                severity: match excuse {
+                    Some(_) => Severity::Warning,
+                    None => Severity::Error,
+                },
                 kernel: geometry.kernel_name(),
                 region: (example.bytes != 0)
                     .then(|| geometry.region(example.space, example.address, example.bytes)),
-                detail: example.detail.clone(),
+                detail: details.join("; "),
                 first: site(example.first),
                 second: example.second.map(site),
                 count: *count,
@@ -436,7 +513,8 @@ impl Tally {
                 None => findings.push((example.block, found)),
                 Some((block, known)) => {
                     let count = known.count + found.count;
-                    if example.block < *block {
+                    let is_worse = found.severity > known.severity;
+                    if is_worse || found.severity == known.severity && example.block < *block {
                         (*block, *known) = (example.block, found);
                     }
                     known.count = count;

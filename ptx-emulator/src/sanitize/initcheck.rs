@@ -1,6 +1,6 @@
 //! The checker of uninitialised reads.
 
-use super::finding::{Actor, Example, Finding, Problem, Site, Tally};
+use super::finding::{Actor, Example, Finding, Problem, Severity, Site, Tally};
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::Origin;
 use super::shape::{LANES, Shape, Shapes, lanes};
@@ -10,7 +10,8 @@ use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
+    AsyncAccess, Calls, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress,
+    WarpContext,
 };
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
@@ -263,6 +264,7 @@ impl Initcheck {
                 instruction: InstructionId(origin.instruction()),
                 block: block.1,
                 thread: origin.linear(),
+                calls: Calls::NONE,
             },
             second: None,
         };
@@ -347,6 +349,7 @@ impl Initcheck {
             .map_or(end, |&(from, _)| from);
         let bytes = u32::try_from(next - gap).unwrap_or(u32::MAX);
         self.findings.push(Finding {
+            severity: Severity::Error,
             problem: Problem::Uninitialised,
             kernel: self.geometry.kernel_name(),
             region: Some(self.geometry.region(Space::Global, gap, bytes)),

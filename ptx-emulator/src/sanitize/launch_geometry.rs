@@ -9,7 +9,7 @@ use crate::counters::lines::{self, Owner};
 use crate::ir::{InstructionClass, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::launch::HeapLaunch;
-use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
+use crate::observer::{Calls, LaunchContext, MemoryAccess, WarpContext};
 
 /// An access to the shared memory of a cluster, with its addresses in the concatenation of the
 /// blocks' shared memories; these are put into `addresses`.
@@ -207,7 +207,7 @@ impl LaunchGeometry {
     pub(super) fn site(
         &self,
         action: &'static str,
-        id: InstructionId,
+        (id, calls): (InstructionId, Calls),
         block: [u32; 3],
         thread: Option<u32>,
     ) -> Site {
@@ -221,7 +221,7 @@ impl LaunchGeometry {
             .filter(|kernel| id.index() < kernel.instruction_count());
         let owner = known.and_then(|kernel| {
             let owners = self.owners.get_or_init(|| lines::owners(kernel));
-            owners[id.index()].clone()
+            lines::owner_with_calls(kernel, owners, id, calls)
         });
         let instruction = known.map(|kernel| kernel.instruction(id));
         let [x, y, _] = self.block.map(|extent| extent.max(1));

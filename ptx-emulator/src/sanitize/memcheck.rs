@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::finding::{Finding, Problem, Tool};
+use super::finding::{Finding, Problem, Severity, Tool};
 use super::launch_geometry::LaunchGeometry;
 use crate::heap::{HeapBlock, HeapSite};
 use crate::launch::HeapLaunch;
 use crate::memory::Memory;
-use crate::observer::{Event, Interest, Observer};
+use crate::observer::{Calls, Event, Interest, Observer};
 
 /// Turns the fault that ended a launch into a finding; an [`Observer`].
 ///
@@ -69,11 +69,12 @@ fn leaks(memory: &Memory) -> Vec<Finding> {
         } = site;
         let launch = launch.downcast_ref::<HeapLaunch>()?;
         let geometry = LaunchGeometry::of_heap(launch);
-        let mut first = geometry.site("allocation", instruction, block, None);
+        let mut first = geometry.site("allocation", (instruction, Calls::NONE), block, None);
         let [x, y, _] = launch.block.map(|extent| extent.max(1));
         first.thread = Some([thread % x, thread / x % y, thread / x / y]);
         Some(Finding {
             problem: Problem::Leak,
+            severity: Severity::Error,
             kernel: geometry.kernel_name(),
             region: None,
             detail: format!("{bytes} bytes"),

@@ -13,22 +13,25 @@ mod semantics;
 mod shadow_memory;
 mod shadow_view;
 mod shape;
+mod shared_variables;
 mod sync_table;
 mod synccheck;
 mod vector_clock;
 mod written;
 
-pub use finding::{Finding, Problem, Region, Site, Tool};
+pub use finding::{Finding, Problem, Region, Severity, Site, Tool};
 pub use initcheck::Initcheck;
 pub use memcheck::Memcheck;
 pub use racecheck::Racecheck;
 pub use synccheck::Synccheck;
 
-use crate::error::LaunchError;
+use crate::error::{Fault, FaultKind, LaunchError};
 use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
 use crate::observer::{Event, Interest, ObservedLaunch, Observer};
+use launch_geometry::LaunchGeometry;
+use shared_variables::SharedVariables;
 
 /// Several sanitizers in one launch.
 ///
@@ -37,6 +40,9 @@ use crate::observer::{Event, Interest, ObservedLaunch, Observer};
 #[derive(Clone, Debug, Default)]
 pub struct Sanitizer {
     memcheck: Memcheck,
+    /// Accesses past a shared variable, where memcheck is enabled.
+    variables: SharedVariables,
+    checks_bounds: bool,
     racecheck: Option<Racecheck>,
     initcheck: Option<Initcheck>,
     synccheck: Synccheck,
@@ -54,6 +60,8 @@ impl Sanitizer {
     pub fn new(tools: &[Tool]) -> Self {
         Sanitizer {
             memcheck: Memcheck::new(),
+            variables: SharedVariables::default(),
+            checks_bounds: tools.contains(&Tool::Memcheck),
             racecheck: tools.contains(&Tool::Racecheck).then(Racecheck::new),
             initcheck: tools.contains(&Tool::Initcheck).then(Initcheck::new),
             synccheck: Synccheck::new(),
@@ -81,6 +89,7 @@ impl Sanitizer {
             synchronisation.filter(|finding| self.reports_sync || ends_launch(finding));
         let all = self.memcheck.finding().into_iter();
         all.chain(self.memcheck.leaks())
+            .chain(&self.variables.findings())
             .chain(races)
             .chain(reads)
             .chain(synchronisation)
@@ -110,15 +119,25 @@ impl Sanitizer {
     /// What a launch that begins or ends means for this type itself and for memcheck.
     fn launch_event(&mut self, event: Event<'_>) {
         match event {
-            Event::LaunchStart(_) => {
+            Event::LaunchStart(launch) => {
                 // What is left on the device heap may yet be freed.
                 let of_last = self.findings().into_iter();
                 let of_last = of_last.filter(|finding| finding.problem != Problem::Leak);
                 self.earlier.extend(of_last);
                 self.memcheck = Memcheck::new();
+                self.variables = SharedVariables::default();
+                if self.checks_bounds {
+                    self.variables = SharedVariables::new(LaunchGeometry::new(launch));
+                }
             }
-            Event::LaunchEnd { launch, .. } if self.initcheck.is_none() => {
-                launch.memory.assume_written();
+            Event::LaunchEnd { launch, fault } => {
+                let ends_early = |fault: &Fault| !matches!(fault.kind, FaultKind::Budget(_));
+                if fault.is_some_and(ends_early) {
+                    self.variables.clear();
+                }
+                if self.initcheck.is_none() {
+                    launch.memory.assume_written();
+                }
             }
             _ => {}
         }
@@ -137,6 +156,8 @@ impl Observer for Sanitizer {
     fn fork(&self) -> Self {
         Sanitizer {
             memcheck: self.memcheck.fork(),
+            variables: self.variables.fork(),
+            checks_bounds: self.checks_bounds,
             racecheck: self.racecheck.as_ref().map(Observer::fork),
             initcheck: self.initcheck.as_ref().map(Observer::fork),
             synccheck: self.synccheck.fork(),
@@ -154,6 +175,7 @@ impl Observer for Sanitizer {
             own.join(other);
         }
         self.synccheck.join(worker.synccheck);
+        self.variables.join(worker.variables);
     }
 
     #[inline(always)]
@@ -161,8 +183,15 @@ impl Observer for Sanitizer {
         let is_launch = Interest::LAUNCH.contains(event.kind());
         if is_launch {
             self.launch_event(event);
-        } else if !self.watches {
-            return;
+        } else {
+            if let Event::Access { warp, accesses } = event
+                && self.variables.is_active()
+            {
+                self.variables.access(warp, accesses);
+            }
+            if !self.watches {
+                return;
+            }
         }
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.notify(event);

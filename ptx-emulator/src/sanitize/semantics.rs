@@ -23,6 +23,15 @@ pub(super) struct Semantics {
     pub arrives_relaxed: bool,
     /// It copies to several blocks at once.
     pub is_multicast: bool,
+    /// It is a load that is not strong.
+    pub is_plain_load: bool,
+    /// It is a load or a store that is not strong.
+    pub is_plain_access: bool,
+    /// It ends the life of an mbarrier. Libraries choose the thread that does it by `match.sync`,
+    /// which orders no accesses to memory, but follows the waits of all of its lanes.
+    pub ends_mbarrier: bool,
+    /// It is `atom.cas`.
+    pub is_compare_and_swap: bool,
 }
 
 impl Semantics {
@@ -37,6 +46,7 @@ impl Semantics {
             "mbarrier" => {
                 let weaker = is(&["relaxed"]);
                 semantics.is_mbarrier = true;
+                semantics.ends_mbarrier = is(&["inval"]);
                 semantics.releases = is(&["arrive", "arrive_drop"]) && !weaker;
                 semantics.acquires = is(&["test_wait", "try_wait"]) && !weaker;
             }
@@ -59,6 +69,11 @@ impl Semantics {
             _ => {
                 semantics.acquires = is(&["acquire", "acq_rel"]);
                 semantics.releases = is(&["release", "acq_rel"]);
+                let is_strong = is(&["volatile", "relaxed", "acquire", "mmio"]);
+                semantics.is_plain_load = base.starts_with("ld") && !is_strong;
+                let is_strong = is_strong || semantics.releases;
+                semantics.is_plain_access = !matches!(base, "atom" | "red") && !is_strong;
+                semantics.is_compare_and_swap = base == "atom" && is(&["cas"]);
             }
         }
         semantics

@@ -9,7 +9,7 @@ use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
 use crate::ir::{AccessKind, InstructionId, Space};
-use crate::observer::MemoryAccess;
+use crate::observer::{Calls, MemoryAccess};
 
 /// Memory that a warp accesses.
 pub(super) struct ShadowView<'a> {
@@ -21,6 +21,8 @@ pub(super) struct ShadowView<'a> {
     /// Counts the writes to what several warps have read since the last barrier of the block.
     pub overwrites: &'a mut u64,
     pub tally: &'a mut Tally,
+    /// Whether the accesses are strong, and recorded apart for races between blocks.
+    pub is_strong: bool,
 }
 
 impl ShadowView<'_> {
@@ -57,7 +59,7 @@ impl ShadowView<'_> {
     }
 
     /// Whether a thread's access is ordered before what another does now.
-    fn is_ordered(&self, earlier: Origin, stamp: u32, now: Origin) -> bool {
+    pub(super) fn is_ordered(&self, earlier: Origin, stamp: u32, now: Origin) -> bool {
         let clocks = &self.block.clocks;
         stamp < clocks.since || clocks.is_ordered(earlier, stamp, now.thread())
     }
@@ -67,6 +69,24 @@ impl ShadowView<'_> {
         let (stamp, reader) = (self.cells.read[cell], Origin(self.cells.reader[cell]));
         lanes(self.cells.readers[cell])
             .all(|lane| self.is_ordered(reader.with_lane(lane), stamp, now))
+    }
+
+    /// The reads and strong accesses that are recorded of a cell: stamp, origin and lanes.
+    pub(super) fn recorded_reads(&self, cell: usize) -> [(u32, Origin, u32); 2] {
+        let cells = &*self.cells;
+        let other = Origin(cells.other_reader[cell]);
+        [
+            (
+                cells.read[cell],
+                Origin(cells.reader[cell]),
+                cells.readers[cell],
+            ),
+            (
+                cells.read_elsewhere[cell],
+                other,
+                1 << (other.thread().1 % 32),
+            ),
+        ]
     }
 
     /// A read or a strong access by lanes of one warp; `origin` is the first of them.
@@ -104,6 +124,7 @@ impl ShadowView<'_> {
             return self.note_another_read(cell, origin, mask);
         }
         if stamp < start
+            && !self.is_strong
             && let Some(cross_block) = &mut self.cross_block
         {
             cross_block.note_read(cell, block_number(self.block.index), origin);
@@ -415,6 +436,7 @@ impl ShadowView<'_> {
             instruction: InstructionId(origin.instruction()),
             block: self.block.at,
             thread: origin.linear(),
+            calls: Calls::NONE,
         };
         let example = Example {
             block: self.block.index,

@@ -5,22 +5,21 @@ use std::collections::{HashMap, HashSet};
 use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
 use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
-use crate::error::Fault;
+use crate::error::{Fault, FaultKind};
 use crate::ir::{InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    Accesses, BarrierComplete, Event, Form, Interest, Observer, WarpContext, WarpSync,
+    Accesses, BarrierComplete, Calls, Event, Form, Interest, Observer, WarpContext, WarpSync,
 };
 
 /// Finds barriers, shuffles and votes that not all of their threads reach together; an
 /// [`Observer`].
 ///
 /// - A barrier that some threads of the block never reach although they have not exited ends the
-///   launch as a deadlock.
+///   launch as a deadlock. If they have exited, that is a warning: older GPUs waited for them.
 /// - The lanes of a warp must reach an aligned barrier together (PTX ISA, "bar"). Lanes that reach
 ///   it one after the other are reported, and so are lanes that access memory after a barrier at
-///   which others of their warp still wait. Threads that exit need not reach it (CUDA C++
-///   Programming Guide, "Synchronization Functions", since compute capability 7.0).
+///   which others of their warp still wait.
 /// - A lane that executes a `.sync` operation must be in its member mask, and all lanes of the mask
 ///   must give the same one; a shuffle must read from one of them (PTX ISA, "shfl.sync").
 #[derive(Clone, Debug, Default)]
@@ -40,6 +39,7 @@ pub struct Synccheck {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     instruction: InstructionId,
+    calls: Calls,
     barrier: u32,
     mask: u32,
 }
@@ -70,6 +70,7 @@ impl Synccheck {
             instruction,
             block: warp.block,
             thread: 32 * warp.warp + mask.trailing_zeros() % 32,
+            calls: warp.calls,
         }
     }
 
@@ -130,6 +131,7 @@ impl Synccheck {
         let Some(waiting) = before else {
             return Waiting {
                 instruction: id,
+                calls: warp.calls,
                 barrier,
                 mask: arriving,
             };
@@ -179,11 +181,14 @@ impl Synccheck {
         let found = fault
             .map(|fault| Finding::of_fault(&self.geometry, fault))
             .filter(|finding| finding.tool() == Tool::Synccheck);
-        if fault.is_some() {
+        if fault.is_some_and(|fault| !matches!(fault.kind, FaultKind::Budget(_))) {
             // How far other blocks have come depends on chance.
             self.tally.clear();
         }
-        self.findings = self.tally.findings(&self.geometry);
+        self.findings = self.tally.graded_findings(&self.geometry, |problem, _, _| {
+            let is_legal = problem == Problem::ExitedBeforeBarrier;
+            is_legal.then_some("only GPUs since compute capability 7.0 do not wait for them")
+        });
         self.findings.extend(found);
     }
 
@@ -260,8 +265,38 @@ impl Synccheck {
         }
     }
 
+    /// Threads may have exited without reaching a barrier of the whole block.
+    fn find_exited(&mut self, barrier: &BarrierComplete<'_>) {
+        let threads: u32 = self.geometry.block.iter().product();
+        let arrived = barrier.arrived.iter().map(|mask| mask.count_ones());
+        let missing = threads.saturating_sub(arrived.sum());
+        if missing == 0 {
+            return;
+        }
+        let warps = self.geometry.warps() as usize;
+        let own = self.waiting.chunks(warps).nth(barrier.rank as usize);
+        let mut own = own.into_iter().flatten().enumerate();
+        let waiting = own.find_map(|(warp, waiting)| {
+            let waiting = waiting.filter(|waiting| waiting.barrier == barrier.barrier)?;
+            Some((warp as u32, waiting))
+        });
+        if let Some((warp, waiting)) = waiting {
+            let first = Actor {
+                instruction: waiting.instruction,
+                block: barrier.block,
+                thread: 32 * warp + waiting.mask.trailing_zeros() % 32,
+                calls: waiting.calls,
+            };
+            let detail = format!("{missing} of {threads} threads have exited without it");
+            self.report(Problem::ExitedBeforeBarrier, detail, first, None);
+        }
+    }
+
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
         let warps = self.geometry.warps() as usize;
+        if barrier.whole_block {
+            self.find_exited(barrier);
+        }
         let own = self.waiting.chunks_mut(warps).nth(barrier.rank as usize);
         for waiting in own.into_iter().flatten() {
             if waiting.is_some_and(|waiting| waiting.barrier == barrier.barrier) {

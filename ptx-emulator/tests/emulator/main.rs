@@ -3,6 +3,7 @@
 //! PTX texts and recorded figures are in `tests/data`.
 
 mod async_copy;
+mod bulk;
 mod clusters;
 mod common;
 mod conformance;
@@ -17,6 +18,9 @@ mod launches;
 mod matrix;
 mod modules;
 mod observers;
+mod pairs;
+mod products;
+mod planted;
 mod racecheck;
 mod samples;
 mod spaces;
@@ -25,3 +29,4 @@ mod system;
 mod tensor;
 mod textures;
 mod warps;
+mod wide;

@@ -245,3 +245,49 @@ fn all_kernels_come_in_the_order_of_the_text() {
     let error = module.kernels(Some(2)).expect_err("unknown instructions");
     assert!(error.to_string().contains("`one`"), "{error}");
 }
+
+/// A module of `count` kernels, each with a shared and a global variable and a function of its own.
+fn many_kernels(count: usize) -> String {
+    let mut text = String::from(".version 8.0\n.target sm_80\n.address_size 64\n");
+    for at in 0..count {
+        text += &format!(
+            ".shared .b32 s{at}; .global .u32 g{at}; .func f{at}() {{ ret; }}
+             .visible .entry k{at}() {{ .reg .b32 %r; call f{at}; ld.shared.u32 %r, [s{at}];
+             st.global.u32 [g{at}], %r; ret; }}\n"
+        );
+    }
+    text
+}
+
+/// A chain of functions, each of which calls the one before it.
+fn call_chain(count: usize) -> String {
+    let mut text = String::from(".version 8.0\n.target sm_80\n.address_size 64\n");
+    text += ".func f0() { ret; }\n";
+    for at in 1..count {
+        text += &format!(".func f{at}() {{ call f{}; ret; }}\n", at - 1);
+    }
+    text += &format!(".visible .entry k() {{ call f{}; ret; }}\n", count - 1);
+    text
+}
+
+#[test]
+fn decoding_takes_time_in_proportion_to_the_module() {
+    let seconds = |text: &str| {
+        let start = std::time::Instant::now();
+        let module = Module::index(text).expect("well formed");
+        for name in module.kernel_names() {
+            module.kernel(name).expect("decodes");
+        }
+        start.elapsed().as_secs_f64()
+    };
+    // Eight times as much may take eight times as long: quadratic time would be 64 times. The
+    // machine may be busy, so that the best of three counts.
+    let best = |text: &str| (0..3).map(|_| seconds(text)).fold(f64::INFINITY, f64::min);
+    for (name, text) in [
+        ("kernels", many_kernels as fn(usize) -> String),
+        ("calls", call_chain),
+    ] {
+        let (small, large) = (best(&text(1000)), best(&text(8000)));
+        assert!(large < 24.0 * small, "{name}: {small} s, then {large} s");
+    }
+}

@@ -1,7 +1,7 @@
 //! What the race checker takes for ordered, and what not.
 
 use crate::common::{STORE, kernel, module};
-use ptx_emulator::sanitize::{Problem, Tool};
+use ptx_emulator::sanitize::{Finding, Problem, Severity, Tool};
 use ptx_emulator::{Args, LaunchConfig, Memory, Sanitizer};
 
 /// The problems in a body that one block of two warps runs on 64 words.
@@ -10,6 +10,18 @@ fn problems(body: &str) -> Vec<Problem> {
 }
 
 fn problems_of_blocks(blocks: u32, body: &str) -> Vec<Problem> {
+    let found = findings_of_blocks(blocks, body);
+    found.into_iter().map(|finding| finding.problem).collect()
+}
+
+/// The problems with their severities.
+fn graded(blocks: u32, body: &str) -> Vec<(Problem, Severity)> {
+    let found = findings_of_blocks(blocks, body);
+    let grade = |finding: Finding| (finding.problem, finding.severity);
+    found.into_iter().map(grade).collect()
+}
+
+fn findings_of_blocks(blocks: u32, body: &str) -> Vec<Finding> {
     let memory = Memory::with_capacity(1 << 16);
     let data = memory.alloc(256).expect("room");
     let mut args = Args::new();
@@ -17,8 +29,7 @@ fn problems_of_blocks(blocks: u32, body: &str) -> Vec<Problem> {
     let config = LaunchConfig::new([blocks, 1, 1], [64, 1, 1]);
     let kernel = kernel(&module(body));
     let found = Sanitizer::new(&[Tool::Racecheck]).launch(&kernel, &memory, &config, &args);
-    let found = found.expect("runs");
-    found.into_iter().map(|finding| finding.problem).collect()
+    found.expect("runs")
 }
 
 /// Sets `%x1` to the address of the word that a warp has for itself, and `%r0` to the thread's
@@ -208,4 +219,106 @@ fn an_atomic_races_with_a_plain_read() {
     // Atomics and other strong accesses do not race with each other.
     assert_eq!(histogram("", "ld.volatile.shared.u32 %r4, [%r3];"), []);
     assert_eq!(histogram("", "atom.shared.add.u32 %r4, [%r1], 1;"), []);
+}
+
+/// The counter of a queue in global memory, which threads read plainly before they add to it.
+#[test]
+fn an_atomic_on_global_memory_races_with_a_plain_read() {
+    let counter = |between: &str, read: &str| {
+        problems(&format!(
+            "red.global.add.u32 [%base+8], 1; {between} {read}"
+        ))
+    };
+    let read = "ld.global.u32 %r4, [%base+8];";
+    assert_eq!(counter("", read), [Problem::RaceInBlock]);
+    assert_eq!(counter("bar.sync 0;", read), []);
+    assert_eq!(counter("", "ld.volatile.global.u32 %r4, [%base+8];"), []);
+    assert_eq!(counter("", "ld.global.u32 %r4, [%base+12];"), []);
+    // Whichever comes first.
+    let late = |between: &str| {
+        problems(&format!(
+            "{read} {between} red.global.add.u32 [%base+8], 1;"
+        ))
+    };
+    assert_eq!(late(""), [Problem::RaceInBlock]);
+    assert_eq!(late("bar.sync 0;"), []);
+    // A strong store is one as well, and a generic address.
+    assert_eq!(
+        problems(&format!(
+            "mov.u32 %r1, 3; st.volatile.u32 [%base+8], %r1; {read}"
+        )),
+        [Problem::RaceInBlock]
+    );
+}
+
+#[test]
+fn an_atomic_of_one_block_races_with_a_plain_read_of_another() {
+    let blocks = |first: &str, second: &str| {
+        problems_of_blocks(
+            3,
+            &format!(
+                "mov.u32 %r1, %ctaid.x; or.b32 %r2, %r1, %thread; setp.ne.u32 %p1, %thread, 0;
+                 setp.eq.u32 %p2, %r1, 1; @%p1 bra END; @%p2 bra OTHER; {first} bra.uni END;
+                 OTHER: {second} END:"
+            ),
+        )
+    };
+    let race = [Problem::RaceBetweenBlocks];
+    let (add, read) = (
+        "red.global.add.u32 [%base+4], 1;",
+        "ld.global.u32 %r4, [%base+4];",
+    );
+    assert_eq!(blocks(add, read), race);
+    assert_eq!(blocks(read, add), race);
+    assert_eq!(blocks(add, add), []);
+    assert_eq!(blocks(read, read), []);
+    assert_eq!(blocks(add, "ld.relaxed.gpu.global.u32 %r4, [%base+4];"), []);
+    assert_eq!(blocks(add, "ld.global.u32 %r4, [%base+8];"), []);
+    // A read behind an atomic of the same block is one all the same.
+    assert_eq!(blocks(add, &format!("{add} bar.warp.sync 1; {read}")), race);
+    assert_eq!(
+        blocks(add, "mov.u32 %r4, 1; st.global.u32 [%base+4], %r4;"),
+        race
+    );
+}
+
+#[test]
+fn writes_of_one_value_are_warnings() {
+    let (block, between) = (Problem::RaceInBlock, Problem::RaceBetweenBlocks);
+    let store = |value: &str| format!("mov.u32 %r1, {value}; st.global.u32 [%base+4], %r1;");
+    assert_eq!(graded(1, &store("7")), [(block, Severity::Warning)]);
+    assert_eq!(graded(1, &store("%thread")), [(block, Severity::Error)]);
+    let found = graded(2, &store("7"));
+    assert_eq!(
+        found,
+        [(block, Severity::Warning), (between, Severity::Warning)]
+    );
+    let other = format!(
+        "setp.eq.u32 %p1, %thread, 5; {} @%p1 {}",
+        store("7"),
+        "st.global.u32 [%base+4], %thread;"
+    );
+    assert!(graded(1, &other).contains(&(block, Severity::Error)));
+}
+
+/// The loop of the programming guide by which `atom.cas` makes any function an atomic.
+#[test]
+fn a_plain_read_before_a_compare_and_swap_is_none() {
+    let with = |seed: &str| {
+        graded(
+            1,
+            &format!(
+                "{seed}
+                 AGAIN: mov.u32 %r2, %r1; add.u32 %r3, %r2, 1;
+                 atom.global.cas.b32 %r1, [%base], %r2, %r3;
+                 setp.ne.u32 %p1, %r1, %r2; @%p1 bra AGAIN;"
+            ),
+        )
+    };
+    assert_eq!(with("ld.global.u32 %r1, [%base];"), []);
+    // Not if it is another word that is replaced.
+    let race = (Problem::RaceInBlock, Severity::Error);
+    let other = "red.global.add.u32 [%base+4], 1; ld.global.u32 %r1, [%base+4];";
+    assert_eq!(with(other), [race]);
+    assert_eq!(with("ld.volatile.global.u32 %r1, [%base];"), []);
 }

@@ -152,6 +152,95 @@ fn a_kernel_names_its_cluster() {
 }
 
 #[test]
+fn constants_are_expressions() {
+    let cases: [(&str, i64); 12] = [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("-4 / 2", -2),
+        ("-1 >> 1", -1),
+        ("(.u64) -1 >> 60", 15),
+        ("1 << 4 | 3", 19),
+        ("~0x0f & 0xff", 0xf0),
+        ("5 > 3 && 2 != 2", 0),
+        ("7 % 4 == 3 ? 10 : 20", 10),
+        ("-(3 - 5)", 2),
+        ("!0 + !7", 1),
+        ("WARP_SZ * 2", 64),
+    ];
+    for (text, wanted) in cases {
+        // An operand, an element of an array, its length, and an offset.
+        let declarations = format!(
+            ".global .s64 table[2 * (1 + 1)] = {{ 0, {text} }};
+             .global .s64 skipped = 1 + 1;"
+        );
+        let operand = if text.starts_with("WARP") { "2 * 32" } else { text };
+        let body = format!(
+            "mov.b64 %x1, {operand}; ld.global.b64 %x2, [table + 4 * 2];
+             mov.u64 %x4, table; ld.global.b64 %x3, [%x4 + 16 - 4 * 2];
+             st.global.b64 [%base], %x1; st.global.b64 [%base + 8], %x2;
+             st.global.b64 [%base+4+12], %x3;"
+        );
+        let found = run_text(&module_with(&declarations, &body), 1, &[9; 6]);
+        let [low, high] = [wanted as u32, (wanted >> 32) as u32];
+        assert_eq!(found, [low, high, low, high, low, high], "{text}");
+    }
+    let zero = module_with("", "mov.b32 %r1, 1 / (2 - 2);");
+    let error = Module::parse(&zero).expect_err("no value").to_string();
+    assert!(error.ends_with("division by zero in a constant"), "{error}");
+    let deep = module_with("", &format!("mov.b32 %r1, {}1;", "-(".repeat(100_000)));
+    assert!(Module::parse(&deep).is_err());
+}
+
+#[test]
+fn directives_of_new_and_old_versions() {
+    let declarations = "
+        @@DWARF .section .debug_info, \"\", @progbits
+        .global .samplerref sampler = { addr_mode_0 = clamp_to_edge, filter_mode = linear,
+                                        force_unnormalized_coords = 1 };
+        .global .attribute(.unified(19, 95)) .b32 unified = 5;
+        .global .attribute(.managed) .b32 managed;
+        .visible .func .attribute(.unified(1, 2)) (.param .b32 out) five() .abi_preserve 8
+        { st.param.b32 [out], 5; ret; }
+        .alias other, five;";
+    let body = "{ .param .b32 out; .reg .b64 f; call (out), other; ld.param.b32 %r1, [out];
+         mov.u64 f, five; p: .callprototype (.param .b32 _) _ () .abi_preserve 8;
+         call (out), f, (), p; ld.param.b32 %r2, [out];
+         ld.global.b32 %r3, [unified]; add.u32 %r0, %r1, %r2; add.u32 %r0, %r0, %r3; }";
+    let text = module_with(declarations, &format!("{body} {STORE}"));
+    assert_eq!(run_text(&text, 1, &[0]), [15]);
+}
+
+#[test]
+fn clusters_are_as_the_kernel_states() {
+    let launch = |directives: &str, cluster| {
+        let text = module_with("", "").replace("data)", &format!("data) {directives}"));
+        let memory = Memory::with_capacity(1 << 16);
+        let mut args = Args::new();
+        args.push_u64(0);
+        let config = LaunchConfig {
+            cluster,
+            ..LaunchConfig::new([8, 1, 1], [32, 1, 1])
+        };
+        let kernel = kernel(&text.replace("ld.param.u64 %base, [data];", ""));
+        kernel.launch(&memory, &config, &args).map(|_| ())
+    };
+    assert_eq!(launch(".maxclusterrank 4", Some([4, 1, 1])), Ok(()));
+    let error = launch(".maxclusterrank 4", Some([8, 1, 1]));
+    let wanted = LaunchError::ClusterTooLarge {
+        blocks: 8,
+        limit: 4,
+    };
+    assert_eq!(error, Err(wanted));
+    assert_eq!(launch(".explicitcluster", None), Err(LaunchError::NoCluster));
+    assert_eq!(launch(".explicitcluster", Some([1, 1, 1])), Ok(()));
+    assert_eq!(launch(".explicitcluster .reqnctapercluster 2", None), Ok(()));
+    let text = module_with("", "").replace("data)", "data) .blocksareclusters");
+    let module = Module::parse(&text).expect("well formed");
+    let error = module.kernel("test").expect_err("not supported").to_string();
+    assert!(error.contains(".blocksareclusters"), "{error}");
+}
+
+#[test]
 fn elements_of_arrays_are_addresses() {
     let declarations = ".global .u32 table[4] = {5, 6, 7, 8}; .shared .align 8 .b8 bytes[64];";
     let body = "{ .shared .v2 .u32 pairs[3]; .local .u16 halves[5]; .reg .u64 %g; .reg .u16 %h;

@@ -100,15 +100,7 @@ impl Parser<'_> {
                 }
                 // `.ptr [.space] [.align n]` describes what a pointer parameter points to.
                 ".ptr" | ".global" | ".const" | ".shared" | ".local" | ".managed" => {}
-                ".attribute" => {
-                    self.expect(b'(')?;
-                    while !self.eat(b')')? {
-                        if self.token == Token::End {
-                            return self.expected("`)`");
-                        }
-                        self.advance()?;
-                    }
-                }
+                ".attribute" => self.parentheses()?,
                 ".v2" => elements = 2,
                 ".v4" => elements = 4,
                 ".v8" => elements = 8,
@@ -131,6 +123,22 @@ impl Parser<'_> {
                 },
             }
         }
+    }
+
+    /// Skips `(…)`, with what it holds.
+    fn parentheses(&mut self) -> Result<()> {
+        self.expect(b'(')?;
+        let mut depth = 1u32;
+        while depth != 0 {
+            match self.token {
+                Token::Punctuation(b'(') => depth += 1,
+                Token::Punctuation(b')') => depth -= 1,
+                Token::End | Token::Punctuation(b'{' | b';') => return self.expected("`)`"),
+                _ => {}
+            }
+            self.advance()?;
+        }
+        Ok(())
     }
 
     /// Skips `.ptr .space .align n` after a parameter's type; true where there was one.
@@ -168,7 +176,7 @@ impl Parser<'_> {
                 unsized_array = true;
                 continue;
             }
-            let length = self.integer("an array length")?;
+            let length = self.constant("an array length")?;
             bytes = bytes.and_then(|bytes| bytes.checked_mul(length));
             self.expect(b']')?;
         }
@@ -207,12 +215,35 @@ impl Parser<'_> {
         }
         self.advance()?;
         while !self.eat(b'}')? {
-            self.initializer(out, depth + 1)?;
+            if self.eat_property()? {
+                // How a texture or a sampler is: its host says so, by the object that it binds.
+            } else {
+                self.initializer(out, depth + 1)?;
+            }
             if !self.at(b'}') {
                 self.expect(b',')?;
             }
         }
         Ok(())
+    }
+
+    /// `name = value` of a `.texref`, a `.samplerref` or a `.surfref`.
+    fn eat_property(&mut self) -> Result<bool> {
+        let follows = |text: &str| {
+            let rest = text.trim_start_matches([' ', '\t', '\r', '\n']);
+            rest.starts_with('=')
+        };
+        let end = self.span.end as usize;
+        if self.token != Token::Word || !self.text.get(end..).is_some_and(follows) {
+            return Ok(false);
+        }
+        self.advance()?;
+        self.expect(b'=')?;
+        match self.token {
+            Token::Word => self.advance()?,
+            _ => _ = self.constant("a value")?,
+        }
+        Ok(true)
     }
 
     fn initial_value(&mut self) -> Result<Initializer> {
@@ -231,10 +262,20 @@ impl Parser<'_> {
                 } else {
                     value
                 };
+                let value = self.constant_from(value, "a number")?;
                 return Ok(Initializer::Integer(value));
             }
             Token::Float32(bits) => Initializer::Float32(bits ^ (u32::from(negative) << 31)),
             Token::Float64(bits) => Initializer::Float64(bits ^ (u64::from(negative) << 63)),
+            Token::Punctuation(b'(' | b'~' | b'!') => {
+                let value = self.constant("a number")?;
+                let value = if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                };
+                return Ok(Initializer::Integer(value));
+            }
             Token::Word => return self.initial_symbol(None),
             _ => return self.expected("a number or a symbol"),
         };
@@ -253,21 +294,6 @@ impl Parser<'_> {
         }
         let addend = self.optional_offset()?;
         Ok(Initializer::Symbol { name, addend, mask })
-    }
-
-    /// `+n`, `-n`, `+-n` or nothing.
-    pub(super) fn optional_offset(&mut self) -> Result<i64> {
-        let plus = self.eat(b'+')?;
-        let negative = self.eat(b'-')?;
-        if !plus && !negative {
-            return Ok(0);
-        }
-        let value = self.integer("an offset")? as i64;
-        Ok(if negative {
-            value.wrapping_neg()
-        } else {
-            value
-        })
     }
 
     /// `.reg .type name {, name}` or `name<count>`.
@@ -323,6 +349,10 @@ impl Parser<'_> {
         self.location = NO_LOCATION;
         self.function_locations.clear();
         self.unmapped = self.lines.locations.len();
+        self.split_directives()?;
+        if self.eat_word(".attribute")? {
+            self.parentheses()?;
+        }
         let returns = if entry {
             Vec::new()
         } else {
@@ -338,6 +368,9 @@ impl Parser<'_> {
             max_threads: None,
             required_threads: None,
             required_cluster: None,
+            max_cluster_blocks: None,
+            explicit_cluster: false,
+            blocks_are_clusters: false,
             body: None,
         };
         loop {
@@ -345,16 +378,27 @@ impl Parser<'_> {
                 ".maxntid" => function.max_threads = Some(self.extents()?),
                 ".reqntid" => function.required_threads = Some(self.extents()?),
                 ".reqnctapercluster" => function.required_cluster = Some(self.extents()?),
+                ".maxclusterrank" => {
+                    self.advance()?;
+                    function.max_cluster_blocks = Some(self.integer32("a number")?);
+                }
+                ".explicitcluster" => {
+                    self.advance()?;
+                    function.explicit_cluster = true;
+                }
+                ".blocksareclusters" => {
+                    self.advance()?;
+                    function.blocks_are_clusters = true;
+                }
                 ".minnctapersm"
                 | ".maxnreg"
                 | ".minnreg"
                 | ".maxnctapersm"
-                | ".maxclusterrank"
                 | ".abi_preserve"
                 | ".abi_preserve_control" => {
                     self.extents()?;
                 }
-                ".noreturn" | ".explicitcluster" | ".blocksareclusters" => self.advance()?,
+                ".noreturn" => self.advance()?,
                 ".pragma" => self.pragma()?,
                 ".unique" => self.advance()?,
                 _ => break,
@@ -413,7 +457,14 @@ impl Parser<'_> {
         self.parameters()?;
         self.name("`_`")?;
         self.parameters()?;
-        self.eat_word(".noreturn")?;
+        loop {
+            self.split_directives()?;
+            match self.current() {
+                ".noreturn" => self.advance()?,
+                ".abi_preserve" | ".abi_preserve_control" => _ = self.extents()?,
+                _ => break,
+            }
+        }
         self.expect(b';')?;
         Ok(Statement::CallPrototype(label))
     }

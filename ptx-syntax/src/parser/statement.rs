@@ -153,10 +153,19 @@ impl Parser<'_> {
             Token::Integer(_) | Token::Float32(_) | Token::Float64(_) => self.literal(false),
             Token::Punctuation(b'-') => {
                 self.advance()?;
+                if self.at(b'(') || self.at(b'-') {
+                    let value = self.constant("a number")?;
+                    return Ok(Operand::Integer(value.wrapping_neg()));
+                }
                 self.literal(true)
             }
             Token::Punctuation(b'!') => {
                 self.advance()?;
+                if let Token::Integer(value) = self.token {
+                    self.advance()?;
+                    let value = u64::from(value == 0);
+                    return Ok(Operand::Integer(self.constant_from(value, "a number")?));
+                }
                 Ok(Operand::Not(self.name("a predicate register")?))
             }
             Token::Punctuation(b'{') => {
@@ -166,7 +175,8 @@ impl Parser<'_> {
                 }
                 Ok(Operand::Vector(elements))
             }
-            Token::Punctuation(b'(') => Ok(Operand::List(self.operands_until(b')', depth)?)),
+            Token::Punctuation(b'~') => Ok(Operand::Integer(self.constant("a number")?)),
+            Token::Punctuation(b'(') => self.list(depth),
             Token::Punctuation(b'[') => self.address(),
             Token::Word => {
                 let name = self.symbol("an operand")?;
@@ -187,6 +197,21 @@ impl Parser<'_> {
                 Ok(Operand::Name(name))
             }
             _ => self.expected("an operand"),
+        }
+    }
+
+    /// `(a, b)` of a call, or a constant in parentheses.
+    fn list(&mut self, depth: u32) -> Result<Operand> {
+        let elements = self.operands_until(b')', depth)?;
+        let single = match elements {
+            (first, end) if end - first == 1 => self.elements.get(first as usize),
+            _ => None,
+        };
+        match single {
+            Some(&Operand::Integer(value)) if !self.at(b',') && !self.at(b';') => {
+                Ok(Operand::Integer(self.constant_from(value, "a number")?))
+            }
+            _ => Ok(Operand::List(elements)),
         }
     }
 
@@ -217,11 +242,20 @@ impl Parser<'_> {
 
     fn literal(&mut self, negative: bool) -> Result<Operand> {
         let operand = match self.token {
-            Token::Integer(value) => Operand::Integer(if negative {
-                value.wrapping_neg()
-            } else {
-                value
-            }),
+            Token::Integer(value) => {
+                self.advance()?;
+                let value = if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                };
+                // Most stand for themselves.
+                let ends = matches!(self.token, Token::Punctuation(b',' | b';' | b'}' | b']'));
+                return Ok(Operand::Integer(match ends {
+                    true => value,
+                    false => self.constant_from(value, "a number")?,
+                }));
+            }
             Token::Float32(bits) => Operand::Float32(bits ^ (u32::from(negative) << 31)),
             Token::Float64(bits) => Operand::Float64(bits ^ (u64::from(negative) << 63)),
             _ => return self.expected("a number"),
@@ -291,13 +325,7 @@ impl Parser<'_> {
                 return self.coordinates(name, offset);
             }
         } else {
-            let negative = self.eat(b'-')?;
-            let value = self.integer("an address")? as i64;
-            offset = if negative {
-                value.wrapping_neg()
-            } else {
-                value
-            };
+            offset = self.constant("an address")? as i64;
         }
         self.expect(b']')?;
         Ok(Operand::Address { base, offset })

@@ -49,14 +49,14 @@ pub(super) fn attempt(folder: &Folder, exercise: &'static Exercise) -> anyhow::R
 }
 
 /// What a learner's file came to.
-enum Judged {
+pub(super) enum Judged {
     /// It ran.
     Checked(Verdict),
     /// It could not; why, and what to do.
     Unusable(String),
 }
 
-fn judge(folder: &Folder, exercise: &Exercise) -> anyhow::Result<Judged> {
+pub(super) fn judge(folder: &Folder, exercise: &Exercise) -> anyhow::Result<Judged> {
     if !folder.is_compiled() {
         // Before half a minute is promised.
         Toolchain::find(folder.path()).context(NIGHTLY)?;
@@ -94,11 +94,7 @@ fn print(
     verdict: &Verdict,
 ) -> io::Result<()> {
     let name = exercise.name;
-    let source = |place: &SourceLine| {
-        let text = std::fs::read_to_string(folder.path().join(&place.file)).ok()?;
-        let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
-        Some(line.trim().to_owned())
-    };
+    let source = |place: &SourceLine| folder.line(place);
     match verdict {
         Verdict::Passed { figures } => {
             writeln!(to, "{name}: passed")?;

@@ -45,10 +45,10 @@ const SAXPY: &str = "
 ";
 
 /// A folder for a test's files, which are gone afterwards.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
+    pub(super) fn new(test: &str) -> Self {
         let name = format!("warpladder-emulate-{}-{test}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
@@ -78,7 +78,7 @@ impl Drop for Folder {
     }
 }
 
-fn text(output: &Output) -> (Option<i32>, &str, &str) {
+pub(super) fn text(output: &Output) -> (Option<i32>, &str, &str) {
     (
         output.status.code(),
         std::str::from_utf8(&output.stdout).unwrap(),
@@ -87,7 +87,7 @@ fn text(output: &Output) -> (Option<i32>, &str, &str) {
 }
 
 /// A file of version 1.0 as NumPy writes it.
-fn write_npy(path: &Path, description: &str, shape: &str, elements: &[u8]) {
+pub(super) fn write_npy(path: &Path, description: &str, shape: &str, elements: &[u8]) {
     let mut header =
         format!("{{'descr': '{description}', 'fortran_order': False, 'shape': {shape}, }}");
     while (11 + header.len()) % 64 != 0 {

@@ -98,6 +98,75 @@ fn start_names_the_next_step_and_what_is_missing() {
 }
 
 #[test]
+fn without_a_name_the_first_open_exercise_is_next() {
+    let dir = empty("learn-goes-on");
+    end(&mut learn(&["start"], &dir));
+    let mut progress = Folder::new(&dir).progress().unwrap();
+    progress.passed.insert(ALL[0].name.to_owned());
+    Folder::new(&dir).save(&progress).unwrap();
+    // Without a compiler it ends there, after it has said where the learner is.
+    let ended = end(learn(&[], &dir).env("WARPLADDER_NIGHTLY", "/nowhere/at/all"));
+    let heading = format!("exercise 2 of {}: {}", ALL.len(), ALL[1].teaches);
+    let chapter = format!("book/src/{}.md", ALL[1].chapter);
+    for part in [&heading, &chapter] {
+        assert!(ended.stdout.contains(part), "{part}: {ended:?}");
+    }
+    assert!(ended.stderr.contains("nightly"), "{ended:?}");
+}
+
+#[test]
+fn what_was_passed_is_exported() {
+    let (dir, other) = (empty("learn-export"), empty("learn-export-other"));
+    for dir in [&dir, &other] {
+        end(&mut learn(&["start"], dir));
+    }
+    let mut progress = Folder::new(&dir).progress().unwrap();
+    progress.passed.insert("saxpy".to_owned());
+    progress.hints.insert("saxpy".to_owned(), 2);
+    Folder::new(&dir).save(&progress).unwrap();
+    let export = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpladder"));
+        end(command.args(["learn", "export"]).args(args))
+    };
+    let (dir, other) = (dir.to_str().unwrap(), other.to_str().unwrap());
+    let ended = export(&[dir, other]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let written: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let mut schema = Command::new(env!("CARGO_BIN_EXE_warpladder"));
+    let schema = serde_json::from_str(&end(schema.arg("schema")).stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let wrong: Vec<String> = validator
+        .iter_errors(&written)
+        .map(|e| e.to_string())
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let records = written["records"].as_array().unwrap();
+    assert_eq!(records.len(), 2 * ALL.len());
+    let passed: Vec<_> = records
+        .iter()
+        .filter(|record| record["passed"] == true)
+        .collect();
+    assert_eq!(passed.len(), 1, "{passed:?}");
+    assert_eq!(
+        (
+            &passed[0]["folder"],
+            &passed[0]["exercise"],
+            &passed[0]["hints"]
+        ),
+        (&dir.into(), &"saxpy".into(), &2.into())
+    );
+
+    let refused = export(&[dir, "/no/such/folder"]);
+    assert_eq!(refused.status, Some(2), "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("/no/such/folder holds no exercises"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn an_exercise_is_put_back_and_the_learners_file_kept() {
     let dir = empty("learn-reset");
     end(&mut learn(&["start"], &dir));

@@ -7,6 +7,7 @@ mod emulate;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 #[path = "../../../../cuda_driver/tests/fake_driver/mod.rs"]
 mod fake_driver;
+mod findings;
 mod learn;
 mod new;
 #[path = "../../../../tests/library/outside.rs"]

@@ -6,6 +6,8 @@ use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
 use crate::sync::lock;
+use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::time::Instant;
 
 impl Streams for EmulatorEngine {
@@ -45,6 +47,35 @@ impl Streams for EmulatorEngine {
         let mut content = vec![0; bytes];
         self.download(&mut content, from)?;
         self.upload(to, &content)
+    }
+
+    unsafe fn upload_on(
+        &self,
+        _: StreamId,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        // SAFETY: the caller vouches for the bytes.
+        self.upload(to, unsafe {
+            std::slice::from_raw_parts(from.as_ptr(), bytes)
+        })
+    }
+
+    unsafe fn download_on(
+        &self,
+        _: StreamId,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        // SAFETY: the caller vouches for the bytes.
+        let to = unsafe { std::slice::from_raw_parts_mut(to.as_ptr(), bytes) };
+        self.download(to, from)
+    }
+
+    fn raw_stream(&self, _: StreamId) -> Result<Option<NonNull<c_void>>, EngineError> {
+        Ok(None)
     }
 
     fn synchronize_stream(&self, _: StreamId) -> Result<(), EngineError> {

@@ -6,6 +6,8 @@ use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
 use crate::sync::{read, write};
 use cuda_driver::{Event, Stream, memory};
+use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 impl GpuEngine {
@@ -79,6 +81,42 @@ impl Streams for GpuEngine {
             // caller's buffers live, whose release waits for the device.
             unsafe { memory::copy_on(stream, to.0, from.0, bytes) }.map_err(|error| refused(&error))
         })
+    }
+
+    unsafe fn upload_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.check_range("cuMemcpyHtoDAsync", to, bytes)?;
+            // SAFETY: the device's range is allocated, and its release waits for the device; the
+            // caller vouches for the host's.
+            unsafe { memory::upload_on(stream, to.0, from.as_ptr(), bytes) }
+                .map_err(|error| refused(&error))
+        })
+    }
+
+    unsafe fn download_on(
+        &self,
+        stream: StreamId,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.check_range("cuMemcpyDtoHAsync", from, bytes)?;
+            // SAFETY: the device's range is allocated, and its release waits for the device; the
+            // caller vouches for the host's.
+            unsafe { memory::download_on(stream, to.as_ptr(), from.0, bytes) }
+                .map_err(|error| refused(&error))
+        })
+    }
+
+    fn raw_stream(&self, stream: StreamId) -> Result<Option<NonNull<c_void>>, EngineError> {
+        self.on_stream(stream, |stream| Ok(NonNull::new(stream.as_raw().cast())))
     }
 
     fn fill_on(

@@ -4,11 +4,19 @@
 //! in kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no
 //! constant stands twice.
 
+mod attention;
 mod gemm;
+mod histogram;
+mod layernorm;
 mod matmul;
 mod matvec;
 mod precondition;
+mod reduce;
 mod request;
+mod scan;
+mod softmax;
+mod spmv;
+mod stencil;
 mod steps;
 mod stream;
 mod transpose;
@@ -37,6 +45,40 @@ pub enum Family {
     Stream,
     /// Many small matrix-vector products.
     Matvec,
+    /// Sums of all elements.
+    Reduce,
+    /// Sums of all elements before each.
+    Scan,
+    /// Counts of elements by value.
+    Histogram,
+    /// The softmax of rows.
+    Softmax,
+    /// Layer normalisation of rows.
+    Layernorm,
+    /// Weighted sums of neighbours.
+    Stencil,
+    /// Products of a sparse matrix and a vector.
+    Spmv,
+    /// Attention of heads.
+    Attention,
+}
+
+impl Family {
+    /// All of them, in the order of the catalogue.
+    pub const ALL: [Family; 12] = [
+        Family::Matmul,
+        Family::Transpose,
+        Family::Stream,
+        Family::Matvec,
+        Family::Reduce,
+        Family::Scan,
+        Family::Histogram,
+        Family::Softmax,
+        Family::Layernorm,
+        Family::Stencil,
+        Family::Spmv,
+        Family::Attention,
+    ];
 }
 
 impl fmt::Display for Family {
@@ -46,6 +88,14 @@ impl fmt::Display for Family {
             Family::Transpose => "transpose",
             Family::Stream => "stream",
             Family::Matvec => "matvec",
+            Family::Reduce => "reduce",
+            Family::Scan => "scan",
+            Family::Histogram => "histogram",
+            Family::Softmax => "softmax",
+            Family::Layernorm => "layernorm",
+            Family::Stencil => "stencil",
+            Family::Spmv => "spmv",
+            Family::Attention => "attention",
         })
     }
 }
@@ -178,11 +228,19 @@ impl Rung {
 
 /// The tables, family by family, each rung after the one that it improves on
 /// ([`Rung::improves_on`]).
-const TABLES: [&[Rung]; 4] = [
+const TABLES: [&[Rung]; 12] = [
     matmul::RUNGS,
     transpose::RUNGS,
     stream::RUNGS,
     matvec::RUNGS,
+    reduce::RUNGS,
+    scan::RUNGS,
+    histogram::RUNGS,
+    softmax::RUNGS,
+    layernorm::RUNGS,
+    stencil::RUNGS,
+    spmv::RUNGS,
+    attention::RUNGS,
 ];
 
 /// Every kernel.

@@ -19,6 +19,12 @@ pub enum Precondition {
     },
     /// The number of elements, m · n, a multiple of this.
     Elements(u32),
+    /// No more rows, m, than this, so that what a kernel counts by rows fits into its words.
+    #[serde(rename = "most_rows")]
+    MostRows(u32),
+    /// No more elements, m · n, than this, so that a kernel's counts of them fit.
+    #[serde(rename = "most_elements")]
+    MostElements(u64),
 }
 
 impl Precondition {
@@ -43,11 +49,14 @@ impl Precondition {
             Precondition::Elements(multiple) => {
                 (u64::from(shape.m) * u64::from(shape.n)).is_multiple_of(u64::from(multiple))
             }
+            Precondition::MostRows(most) => shape.m <= most,
+            Precondition::MostElements(most) => u64::from(shape.m) * u64::from(shape.n) <= most,
         }
     }
 
     /// The least size from this one on that is taken, with the extents that must be larger rounded
-    /// up. One that would be too large for its type stays as it is.
+    /// up. One that would be too large for its type stays as it is, and one of which there may be
+    /// no more becomes the most.
     pub fn round_up(self, operation: Operation, shape: Shape) -> Shape {
         let up = |extent: u32, multiple: u32| {
             let rounded = extent.max(1).checked_next_multiple_of(multiple.max(1));
@@ -67,6 +76,17 @@ impl Precondition {
                 n: up(shape.n, multiple / common_divisor(shape.m, multiple)),
                 ..shape
             },
+            Precondition::MostRows(most) => Shape {
+                m: shape.m.min(most),
+                ..shape
+            },
+            Precondition::MostElements(most) => {
+                let most = most / u64::from(shape.m.max(1));
+                Shape {
+                    n: u32::try_from(most).map_or(shape.n, |most| shape.n.min(most)),
+                    ..shape
+                }
+            }
         }
     }
 
@@ -92,6 +112,8 @@ impl Precondition {
             Precondition::Elements(multiple) => {
                 format!("a multiple of {multiple} elements (m x n)")
             }
+            Precondition::MostRows(most) => format!("at most {most} rows (m)"),
+            Precondition::MostElements(most) => format!("at most {most} elements (m x n)"),
         }
     }
 }
@@ -136,6 +158,17 @@ mod tests {
                 Operation::StreamCopy,
                 [33, 8, 5],
             ),
+            (
+                Precondition::MostElements(200),
+                Operation::Histogram,
+                [33, 6, 5],
+            ),
+            (Precondition::MostRows(32), Operation::SpMv, [32, 7, 5]),
+            (
+                Precondition::MostElements(1 << 40),
+                Operation::Histogram,
+                [33, 7, 5],
+            ),
         ] {
             let up = precondition.round_up(operation, shape);
             assert_eq!([up.m, up.n, up.k], rounded);
@@ -159,6 +192,10 @@ mod tests {
             "multiples of 128 (m), 4 (n), 128 (k)"
         );
         assert_eq!(describe(1, 32, 1), "multiples of 32 (n)");
+        let most = Precondition::MostElements(7).describe(Operation::Histogram);
+        assert_eq!(most, "at most 7 elements (m x n)");
+        let most = Precondition::MostRows(7).describe(Operation::SpMv);
+        assert_eq!(most, "at most 7 rows (m)");
     }
 
     #[test]

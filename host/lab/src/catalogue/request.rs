@@ -3,7 +3,7 @@
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use warpladder::device::ComputeCapability;
-use warpladder::launch::Dim3;
+use warpladder::launch::{Dim3, Param};
 use warpladder::plan::{Plan, PlannedLaunch};
 
 /// What a plan is made for.
@@ -29,17 +29,41 @@ pub(super) fn of_kernel(
     request: &PlanRequest,
 ) -> Plan {
     let (rows, columns) = request.operation.extent(request.shape);
+    of_launches(vec![PlannedLaunch {
+        entry,
+        compute_capability,
+        grid: geometry.grid(rows, columns, request.multiprocessors),
+        block: geometry.block().into(),
+        cluster: Dim3::ONE,
+        shared_bytes: 0,
+        params: Vec::new(),
+    }])
+}
+
+/// Launches one after the other, without a workspace.
+pub(super) fn of_launches(launches: Vec<PlannedLaunch>) -> Plan {
     Plan {
-        launches: vec![PlannedLaunch {
-            entry,
-            compute_capability,
-            grid: geometry.grid(rows, columns, request.multiprocessors),
-            block: geometry.block().into(),
-            cluster: Dim3::ONE,
-            shared_bytes: 0,
-            params: Vec::new(),
-        }],
+        launches,
         workspace_bytes: 0,
         zeroed_bytes: 0,
+    }
+}
+
+/// A launch of a kernel of the oldest module, of that geometry, for an output of `columns` elements
+/// in one dimension. The geometry is not one whose grid depends on the device.
+pub(super) fn linear(
+    entry: &'static str,
+    geometry: Geometry,
+    columns: u64,
+    params: Vec<Param>,
+) -> PlannedLaunch {
+    PlannedLaunch {
+        entry,
+        compute_capability: ComputeCapability::V7_0,
+        grid: geometry.grid(1, columns, 1),
+        block: geometry.block().into(),
+        cluster: Dim3::ONE,
+        shared_bytes: 0,
+        params,
     }
 }

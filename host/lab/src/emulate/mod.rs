@@ -1,7 +1,9 @@
 //! Kernels of any PTX file on the emulator, with arguments from the command line and NumPy files.
 
+pub mod compare;
 pub mod npy;
 mod scalar;
+pub mod script;
 
 pub use scalar::Scalar;
 
@@ -17,10 +19,23 @@ use std::str::FromStr;
 /// of which a file needs none, and `CONTENT` is `zero`, `nan`, `random` or `random:SEED` (floats in
 /// [-1, 1), integers of all sizes), `iota` (0, 1, 2 …), `none` (nothing is written: also without
 /// `=CONTENT`), a value for all elements, or a file `NAME.npy`.
+///
+/// A struct passed by value is its fields in braces, `{u32:64,f32[64]=zero}`: each lies at the next
+/// multiple of its size, a pointer at one of 8, and a struct at one of its largest member, as in
+/// C. `@NAME` is the address of a buffer that a script made, `@NAME+BYTES` one behind it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// The bytes of a value, as they lie in memory.
     Value(Vec<u8>),
+    /// A struct by value, with its fields.
+    Struct(Vec<Argument>),
+    /// The address of a buffer, plus so many bytes.
+    Buffer {
+        /// Its name.
+        name: String,
+        /// Bytes behind its start.
+        offset: u64,
+    },
     /// An array in global memory; the kernel gets its address.
     Array {
         /// Type of the elements.
@@ -77,6 +92,14 @@ pub enum ArgumentError {
     /// Lengths that are no numbers, or too many elements.
     #[error("[{0}] are no lengths: write numbers between commas, for example [64,32]")]
     Lengths(String),
+    /// A buffer that no line before has made.
+    #[error("there is no buffer {name:?}; there are: {known}")]
+    NoBuffer {
+        /// The name.
+        name: String,
+        /// The buffers that there are.
+        known: String,
+    },
     /// An array without lengths, and without a file that has them.
     #[error("an array needs its length, for example f32[64]")]
     NoLength,
@@ -114,6 +137,21 @@ impl FromStr for Argument {
 
     fn from_str(text: &str) -> Result<Self, ArgumentError> {
         let form = || ArgumentError::Form(text.to_owned());
+        if let Some(fields) = text.strip_prefix('{') {
+            let fields = fields.strip_suffix('}').ok_or_else(form)?;
+            let fields = split_fields(fields).ok_or_else(form)?;
+            let fields = fields.into_iter().map(|field| field.trim().parse());
+            return Ok(Argument::Struct(fields.collect::<Result<_, _>>()?));
+        }
+        if let Some(name) = text.strip_prefix('@') {
+            let (name, offset) = name.split_once('+').unwrap_or((name, "0"));
+            let offset = offset.parse().map_err(|_| form())?;
+            let name = name.to_owned();
+            return match name.is_empty() {
+                true => Err(form()),
+                false => Ok(Argument::Buffer { name, offset }),
+            };
+        }
         if let Some(digits) = text.strip_prefix("bytes:") {
             return Ok(Argument::Value(hexadecimal(digits)?));
         }
@@ -141,6 +179,27 @@ impl FromStr for Argument {
             content,
         })
     }
+}
+
+/// The fields between commas that are in no brackets or braces of their own.
+fn split_fields(text: &str) -> Option<Vec<&str>> {
+    let (mut fields, mut depth, mut from) = (Vec::new(), 0i32, 0);
+    for (at, character) in text.char_indices() {
+        match character {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                fields.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+        if depth < 0 {
+            return None;
+        }
+    }
+    fields.push(&text[from..]);
+    (depth == 0 && fields.iter().all(|field| !field.trim().is_empty())).then_some(fields)
 }
 
 fn hexadecimal(digits: &str) -> Result<Vec<u8>, ArgumentError> {
@@ -214,9 +273,12 @@ impl Placed {
 pub struct Placement {
     /// What the kernel gets.
     pub args: Args,
-    /// The arrays, in the places of their arguments.
-    pub arrays: Vec<Option<Placed>>,
+    /// The arrays by the position of their argument: `1`, or `1.0` for the first field of a struct.
+    pub arrays: Vec<(String, Placed)>,
 }
+
+/// Buffers by name, in the order in which they were made.
+pub type Buffers = Vec<(String, Placed)>;
 
 /// An argument that is wrong, and its position, from 0.
 #[derive(Debug, thiserror::Error)]
@@ -228,31 +290,140 @@ pub struct PlacementError {
     pub source: ArgumentError,
 }
 
-/// Puts arguments into memory.
+/// Puts arguments into memory; `buffers` are those that they may name.
 ///
 /// # Errors
 /// The first argument that does not fit, or whose file is not right.
-pub fn place(arguments: &[Argument], memory: &Memory) -> Result<Placement, PlacementError> {
+pub fn place(
+    arguments: &[Argument],
+    buffers: &Buffers,
+    memory: &Memory,
+) -> Result<Placement, PlacementError> {
     let mut placement = Placement::default();
     for (index, argument) in arguments.iter().enumerate() {
+        let mut placing = Placing {
+            buffers,
+            memory,
+            index,
+            arrays: &mut placement.arrays,
+        };
+        let placed = placing.bytes_of(argument, &index.to_string());
+        let (bytes, _) = placed.map_err(|source| PlacementError { index, source })?;
+        placement.args.push_bytes(&bytes);
+    }
+    Ok(placement)
+}
+
+/// An argument that is put into memory.
+struct Placing<'a> {
+    buffers: &'a Buffers,
+    memory: &'a Memory,
+    index: usize,
+    arrays: &'a mut Vec<(String, Placed)>,
+}
+
+impl Placing<'_> {
+    /// What the kernel gets of an argument or a field, and its alignment in a struct.
+    fn bytes_of(
+        &mut self,
+        argument: &Argument,
+        path: &str,
+    ) -> Result<(Vec<u8>, usize), ArgumentError> {
         match argument {
             Argument::Value(bytes) => {
-                placement.args.push_bytes(bytes);
-                placement.arrays.push(None);
+                // The alignment of a scalar is its size; bytes have none.
+                let align = match bytes.len() {
+                    size @ (1 | 2 | 4 | 8) => size,
+                    _ => 1,
+                };
+                Ok((bytes.clone(), align))
             }
             Argument::Array {
                 element,
                 shape,
                 content,
             } => {
-                let placed = place_array(index, *element, shape.as_deref(), content, memory)
-                    .map_err(|source| PlacementError { index, source })?;
-                placement.args.push_u64(placed.address);
-                placement.arrays.push(Some(placed));
+                let shape = shape.as_deref();
+                let placed = place_array(self.index, *element, shape, content, self.memory)?;
+                let address = placed.address.to_le_bytes().to_vec();
+                self.arrays.push((path.to_owned(), placed));
+                Ok((address, 8))
+            }
+            Argument::Buffer { name, offset } => {
+                let known = self.buffers.iter().find(|(known, _)| known == name);
+                let Some((_, buffer)) = known else {
+                    let names = self.buffers.iter().map(|(name, _)| name.as_str());
+                    return Err(ArgumentError::NoBuffer {
+                        name: name.clone(),
+                        known: names.collect::<Vec<_>>().join(", "),
+                    });
+                };
+                let address = buffer.address.wrapping_add(*offset);
+                Ok((address.to_le_bytes().to_vec(), 8))
+            }
+            Argument::Struct(fields) => {
+                let (mut all, mut largest) = (Vec::<u8>::new(), 1);
+                for (index, field) in fields.iter().enumerate() {
+                    let (bytes, align) = self.bytes_of(field, &format!("{path}.{index}"))?;
+                    all.resize(all.len().next_multiple_of(align), 0);
+                    all.extend(bytes);
+                    largest = largest.max(align);
+                }
+                all.resize(all.len().next_multiple_of(largest), 0);
+                Ok((all, largest))
             }
         }
     }
-    Ok(placement)
+}
+
+/// Makes a buffer that stays for several launches.
+///
+/// # Errors
+/// Where it is no array, or does not fit.
+pub fn place_buffer(
+    argument: &Argument,
+    seed: usize,
+    memory: &Memory,
+) -> Result<Placed, ArgumentError> {
+    match argument {
+        Argument::Array {
+            element,
+            shape,
+            content,
+        } => place_array(seed, *element, shape.as_deref(), content, memory),
+        _ => Err(ArgumentError::NoLength),
+    }
+}
+
+/// The bytes of an argument's content, for a variable of a module: a value, a struct of values, or
+/// the elements of an array.
+///
+/// # Errors
+/// Where it is not right, or holds an address.
+pub fn content_of(argument: &Argument, buffers: &Buffers) -> Result<Vec<u8>, ArgumentError> {
+    match argument {
+        Argument::Array {
+            element,
+            shape,
+            content,
+        } => {
+            // Memory of its own, from which the content is read back.
+            let memory = Memory::with_capacity(1 << 30);
+            let placed = place_array(0, *element, shape.as_deref(), content, &memory)?;
+            Ok(placed.read(&memory)?.bytes)
+        }
+        argument => {
+            let memory = Memory::with_capacity(0);
+            let mut arrays = Vec::new();
+            let mut placing = Placing {
+                buffers,
+                memory: &memory,
+                index: 0,
+                arrays: &mut arrays,
+            };
+            Ok(placing.bytes_of(argument, "")?.0)
+        }
+    }
 }
 
 fn place_array(
@@ -397,19 +568,57 @@ mod tests {
     #[test]
     fn arguments_are_placed_in_order() {
         let memory = Memory::with_capacity(1 << 16);
+        let none = Buffers::new();
         let all = ["u32:7", "s32[5]=iota", "f64[2,3]=random"].map(parse);
-        let arrays = place(&all, &memory).unwrap().arrays;
-        assert_eq!(arrays[0], None);
-        let numbers = arrays[1].as_ref().unwrap().read(&memory).unwrap();
+        let arrays = place(&all, &none, &memory).unwrap().arrays;
+        assert_eq!(arrays[0].0, "1");
+        let numbers = arrays[0].1.read(&memory).unwrap();
         let expected: Vec<u8> = (0..5i32).flat_map(i32::to_le_bytes).collect();
         assert_eq!(numbers.bytes, expected);
-        let random = arrays[2].as_ref().unwrap().read(&memory).unwrap();
+        let random = arrays[1].1.read(&memory).unwrap();
         assert_eq!((random.shape, random.bytes.len()), (vec![2, 3], 48));
-        let error = place(&["u32:7", "u8[70000]"].map(parse), &memory).unwrap_err();
+        let error = place(&["u32:7", "u8[70000]"].map(parse), &none, &memory).unwrap_err();
         assert!(
             error
                 .to_string()
                 .starts_with("argument 1: 70000 bytes of device memory")
         );
+    }
+
+    #[test]
+    fn structs_are_laid_out_as_in_c() {
+        let memory = Memory::with_capacity(1 << 16);
+        let mut buffers = Buffers::new();
+        let buffer = place_buffer(&parse("u8[40]=zero"), 0, &memory).unwrap();
+        buffers.push(("x".to_owned(), buffer.clone()));
+        let text = "{u8:1, u16:2,u8:3,{u8:4,@x+8},f32[3]=zero,u8:5}";
+        let mut arrays = Vec::new();
+        let mut placing = Placing {
+            buffers: &buffers,
+            memory: &memory,
+            index: 0,
+            arrays: &mut arrays,
+        };
+        let (bytes, align) = placing.bytes_of(&parse(text), "0").unwrap();
+        assert_eq!(arrays[0].0, "0.4");
+        let mut expected = vec![1, 0, 2, 0, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0];
+        expected.extend((buffer.address + 8).to_le_bytes());
+        expected.extend(arrays[0].1.address.to_le_bytes());
+        expected.extend([5, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!((bytes, align), (expected, 8));
+        for (text, reason) in [
+            ("{u32:1", "is no argument"),
+            ("{u32:1,}", "is no argument"),
+            ("{u32:1}}", "is no argument"),
+            ("@", "is no argument"),
+            ("@x+y", "is no argument"),
+            ("{f33:1}", "unknown type"),
+        ] {
+            let error = text.parse::<Argument>().expect_err(text).to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+        let error = place(&[parse("@y")], &buffers, &memory).unwrap_err();
+        let expected = "argument 0: there is no buffer \"y\"; there are: x";
+        assert_eq!(error.to_string(), expected);
     }
 }

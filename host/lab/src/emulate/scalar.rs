@@ -131,6 +131,7 @@ trait Value: Sized {
     fn parse(text: &str) -> Option<Self>;
     fn random(rng: &mut StdRng) -> Self;
     fn from_index(index: usize) -> Self;
+    fn to_f64(self) -> f64;
 }
 
 macro_rules! integers {
@@ -152,6 +153,10 @@ macro_rules! integers {
                 // Small types start again at 0, as counting in them does.
                 index as Self
             }
+
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
         }
     )*};
 }
@@ -169,6 +174,10 @@ macro_rules! floats {
 
             fn from_index(index: usize) -> Self {
                 $from(index as f64)
+            }
+
+            fn to_f64(self) -> f64 {
+                f64::from(self)
             }
         }
     )*};
@@ -234,5 +243,18 @@ impl Scalar {
             let value = bytes.try_into().map(T::from_le_bytes);
             value.map_or_else(|_| String::new(), |value| value.to_string())
         })
+    }
+
+    /// A value as a double, rounded if need be; `bytes` are as many as the type has.
+    pub fn to_f64(self, bytes: &[u8]) -> f64 {
+        with_type!(self, {
+            let value = bytes.try_into().map(T::from_le_bytes);
+            value.map_or(f64::NAN, <T as Value>::to_f64)
+        })
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
     }
 }

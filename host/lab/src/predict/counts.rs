@@ -90,6 +90,8 @@ counts! {
     conversion,
     /// Loads, stores, atomics and shuffles.
     load_store,
+    /// Of these, the atomics.
+    atomics,
     /// MMA on tensor cores.
     tensor,
     /// Branches, barriers and the like.
@@ -212,7 +214,8 @@ fn small_plans(
                 ..*request
             });
             // The fix-up of a split tile uses counts of arrivals, which are 0 between launches.
-            small.zeroed_bytes == 0 && kernels(&small) == wanted
+            let splits = small.zeroed_bytes > 0 && request.operation.is_product();
+            !splits && kernels(&small) == wanted
         })
     })
 }
@@ -346,7 +349,10 @@ impl Samples {
 fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     let multiples = match rung.precondition {
         Precondition::Multiples { m, n, k } => [m, n, k],
-        Precondition::Any | Precondition::Elements(_) => [1; 3],
+        Precondition::Any
+        | Precondition::Elements(_)
+        | Precondition::MostRows(_)
+        | Precondition::MostElements(_) => [1; 3],
     };
     let extents = [shape.m, shape.n, shape.k];
     std::array::from_fn(|index| {
@@ -415,6 +421,9 @@ fn of_launch(counters: &Counters, traffic: &Traffic, chain: &Chain) -> Counts {
         };
         // A parameter at a fixed address is an operand for the GPU, and most moves are renaming.
         let issued = count.warp_instructions;
+        if count.class == Atomic {
+            counts.atomics += issued as f64;
+        }
         *match count.class {
             Float32 | Fma32 => &mut counts.fp32,
             Float64 | Fma64 => &mut counts.fp64,

@@ -425,6 +425,11 @@ fn work(
         constant_operands: whole(counts.constant_operands),
         dram_bytes: whole(dram_bytes),
         shared_wavefronts: whole(counts.shared_wavefronts),
+        // Those of products are arrivals at counters, one of a block.
+        atomics: match operation.is_product() {
+            true => 0,
+            false => whole(counts.atomics),
+        },
         barriers_per_block: whole(counts.barriers / launch.blocks.max(1) as f64),
         warp_latency_cycles: Some(chain / warps.max(1) as f64),
     })

@@ -4,19 +4,29 @@
 //! rung of that kind. It knows nothing of engines: parameters are symbolic ([`Param`]) until a
 //! launch.
 
+mod attention;
 mod chains;
 #[cfg(test)]
 mod checked;
+#[cfg(test)]
+mod checked_families;
+mod integers;
 mod matvec;
 mod pointwise;
 pub mod product;
+mod rows;
+mod spmv;
+mod stencil;
+mod sum;
 mod tensor;
+
+pub use spmv::MOST_ROWS as MOST_SPARSE_ROWS;
 
 use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
-use warpladder::check::Verdict;
+use warpladder::check::{self, Method, Tolerance, Verdict};
 use warpladder::element::{Element, TensorInput};
 use warpladder::launch::Param;
 
@@ -60,6 +70,30 @@ pub enum Operation {
         /// Whether the kernel is told the size.
         any: bool,
     },
+    /// The sum of all elements: `(input: &[T], output: *mut T)`.
+    Sum,
+    /// The inclusive scan of integers: `(input: &[u32], output: *mut u32)`.
+    Scan,
+    /// How many integers have each value of their lowest bits: `(input: &[u32], output: *mut u32)`.
+    Histogram,
+    /// The softmax of each row: `(input: &[T], output: *mut T, columns: u32)`.
+    Softmax,
+    /// Layer normalisation of each row: `(input: &[T], weight: &[T], bias: &[T], output: *mut T,
+    /// columns: u32)`.
+    LayerNorm,
+    /// Weighted sums of neighbours: of one dimension `(input: &[T], output: *mut T)`, of two the
+    /// parameters of `Copy`.
+    Stencil {
+        /// Dimensions: 1 or 2.
+        dimensions: u32,
+    },
+    /// A sparse matrix times a vector: `(offsets: &[u32], columns: &[u32], values: &[T], x: &[T],
+    /// output: *mut T, rows: u32)`.
+    #[serde(rename = "spmv")]
+    SpMv,
+    /// Attention of heads of 64 columns: `(q: &[T], k: &[T], v: &[T], output: *mut T, queries: u32,
+    /// width: u32, keys: u32)`.
+    Attention,
 }
 
 /// The size of a problem.
@@ -69,7 +103,8 @@ pub struct Shape {
     pub m: u32,
     /// Columns. Where a problem is one-dimensional it has m · n elements.
     pub n: u32,
-    /// The dimension that a product sums over; 1/16 of it are the rounds of the FMA chains.
+    /// The dimension that a product sums over; the keys of attention; 1/16 of it are the rounds of
+    /// the FMA chains.
     pub k: u32,
 }
 
@@ -140,6 +175,16 @@ impl Operation {
             Operation::MatVec { rows, columns, any } => {
                 Box::new(matvec::MatVec::new(shape, [rows, columns], any, seed))
             }
+            Operation::Sum => Box::new(sum::Sum::new(shape, seed)),
+            Operation::Scan => Box::new(integers::Integers::scan(shape, seed)),
+            Operation::Histogram => Box::new(integers::Integers::histogram(shape, seed)),
+            Operation::Softmax => Box::new(rows::Rows::softmax(shape, seed)),
+            Operation::LayerNorm => Box::new(rows::Rows::layer_norm(shape, seed)),
+            Operation::Stencil { dimensions } => {
+                Box::new(stencil::Stencil::new(shape, dimensions, seed))
+            }
+            Operation::SpMv => Box::new(spmv::SpMv::new(shape, seed)),
+            Operation::Attention => Box::new(attention::Attention::new(shape, seed)),
         }
     }
 
@@ -162,7 +207,7 @@ impl Operation {
 
     /// Whether the third dimension of a shape means anything.
     pub fn uses_k(self) -> bool {
-        self.is_product() || matches!(self, Operation::FmaChains { .. })
+        self.is_product() || matches!(self, Operation::FmaChains { .. } | Operation::Attention)
     }
 
     /// Rows and columns of what the grid covers; one row where that is one-dimensional.
@@ -174,8 +219,18 @@ impl Operation {
             | Operation::TensorProduct(_)
             | Operation::TensorProduct16(_)
             | Operation::Copy
-            | Operation::Transpose => (m, n),
-            Operation::StreamCopy | Operation::AddOne | Operation::FmaChains { .. } => (1, m * n),
+            | Operation::Transpose
+            | Operation::Attention => (m, n),
+            Operation::Stencil { dimensions } if dimensions > 1 => (m, n),
+            Operation::StreamCopy
+            | Operation::AddOne
+            | Operation::FmaChains { .. }
+            | Operation::Sum
+            | Operation::Scan
+            | Operation::Histogram
+            | Operation::Stencil { .. } => (1, m * n),
+            // Rows are given to blocks and warps.
+            Operation::Softmax | Operation::LayerNorm | Operation::SpMv => (1, m),
             Operation::MatVec { rows, columns, .. } => {
                 (1, m * n / u64::from(columns) * u64::from(rows))
             }
@@ -196,9 +251,18 @@ impl Operation {
                 let words = |elements: u128| elements.div_ceil(wide(input.per_word()));
                 (words(m * k) + words(k * n), m * n)
             }
-            Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
-                (m * n, m * n)
-            }
+            Operation::Copy
+            | Operation::Transpose
+            | Operation::StreamCopy
+            | Operation::AddOne
+            | Operation::Scan
+            | Operation::Softmax
+            | Operation::Stencil { .. } => (m * n, m * n),
+            Operation::Sum => (m * n, 1),
+            Operation::Histogram => (m * n, kernels_gpu::ladder::histogram::BINS as u128),
+            Operation::LayerNorm => (m * n + 2 * n, m * n),
+            Operation::SpMv => (m + 1 + 2 * spmv::nonzeros(shape) + n, m),
+            Operation::Attention => (m * n + 2 * k * n, m * n),
             Operation::FmaChains { .. } => (kernels_gpu::ladder::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);
@@ -208,7 +272,7 @@ impl Operation {
     }
 
     /// Floating-point operations, a fused multiply-add counted as two; 0 where there is no
-    /// arithmetic.
+    /// arithmetic, or where functions are most of it, which is not counted in operations.
     pub fn flops(self, shape: Shape) -> f64 {
         let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
         match self {
@@ -216,8 +280,18 @@ impl Operation {
             | Operation::ColumnMajorProduct
             | Operation::TensorProduct(_)
             | Operation::TensorProduct16(_) => 2.0 * m * n * k,
-            Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
-            Operation::AddOne => m * n,
+            Operation::Copy
+            | Operation::Transpose
+            | Operation::StreamCopy
+            | Operation::Scan
+            | Operation::Histogram
+            | Operation::Softmax
+            | Operation::LayerNorm => 0.0,
+            Operation::AddOne | Operation::Sum => m * n,
+            Operation::Stencil { dimensions } => 2.0 * m * n * stencil::points(dimensions) as f64,
+            Operation::SpMv => 2.0 * spmv::nonzeros(shape) as f64,
+            // Two products, of each query with each key.
+            Operation::Attention => 2.0 * (2.0 * m * n * k),
             Operation::FmaChains { .. } => {
                 2.0 * m * n * (f64::from(rounds(shape)) * fma_ilp::FMAS_PER_ROUND as f64)
             }
@@ -267,6 +341,39 @@ fn random<T: Element>(len: usize, seed: u64, stream: u64) -> Vec<T> {
         values.fill_with(|| T::from_f64(rng.random_range(-1.0..1.0)));
     });
     values
+}
+
+/// Checks a matrix row by row, by all cores: `tolerance` is that of a row's elements.
+fn check_rows(
+    (rows, columns): (usize, usize),
+    output: impl Fn(usize, usize) -> f64 + Sync,
+    expected: impl Fn(usize, usize) -> f64 + Sync,
+    tolerance: impl Fn(usize) -> Tolerance + Sync,
+    method: Method,
+) -> Verdict {
+    let of_row = |row: usize| {
+        check::elementwise_rows(
+            (row..row + 1, columns),
+            &output,
+            &expected,
+            tolerance(row),
+            method,
+        )
+    };
+    let all = (0..rows)
+        .into_par_iter()
+        .map(of_row)
+        .reduce_with(Verdict::and);
+    // Of no row nothing is wrong.
+    all.unwrap_or_else(|| check::elementwise((0, columns), output, expected, 0.0, method))
+}
+
+/// Words of 32 bits in memory of elements of `T`, and NaN behind them.
+fn stored_words<T: Element>(words: &[u32]) -> Vec<T> {
+    let bytes: &[u8] = bytemuck::cast_slice(words);
+    let mut stored = vec![T::NAN; bytes.len().div_ceil(size_of::<T>())];
+    bytemuck::cast_slice_mut::<T, u8>(&mut stored)[..bytes.len()].copy_from_slice(bytes);
+    stored
 }
 
 /// Random values that one generator draws: blocks of them are drawn at the same time.

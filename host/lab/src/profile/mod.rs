@@ -30,10 +30,35 @@ pub struct Profile {
     /// Whether the output was right.
     pub verdict: Verdict,
     /// What the kernel did; nothing where the problem is empty. Of a plan of several kernels it is
-    /// the first, which does the work that the others finish.
+    /// the first.
     pub counters: Counters,
     /// What the kernels after it did.
     pub following: Vec<Counters>,
+}
+
+impl Profile {
+    /// What all kernels did, in the order of their launches.
+    pub fn launches(&self) -> impl Iterator<Item = &Counters> {
+        std::iter::once(&self.counters).chain(&self.following)
+    }
+
+    /// What the kernel did that does most of the work: of several, the first with the most FLOP,
+    /// and where none does any, with the most instructions. Others copy operands, clear outputs and
+    /// add up.
+    pub fn main(&self) -> &Counters {
+        let work = |counters: &Counters| {
+            let total = counters.total();
+            (total.flops, total.warp_instructions)
+        };
+        let others = self.following.iter();
+        others.fold(&self.counters, |main, other| {
+            if work(other) > work(main) {
+                other
+            } else {
+                main
+            }
+        })
+    }
 }
 
 /// Runs a rung once on an emulator, checks its output and counts what it does. `seed` draws the

@@ -61,7 +61,6 @@ impl From<&Profile> for ProfileRecord {
             ran,
             shape,
             verdict,
-            counters,
             ..
         } = profile;
         ProfileRecord {
@@ -76,7 +75,7 @@ impl From<&Profile> for ProfileRecord {
             error: Some(verdict.error).filter(|error| error.is_finite()),
             tolerance: verdict.tolerance,
             complaint: verdict.complaint.clone(),
-            measurement: counters.into(),
+            measurement: profile.main().into(),
         }
     }
 }

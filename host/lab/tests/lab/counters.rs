@@ -66,21 +66,28 @@ fn sectors_per_request(counters: &Counters, stores: bool) -> Vec<f64> {
 #[test]
 fn flops_are_those_of_the_operation() {
     for profile in profiles() {
-        let Profile { rung, counters, .. } = profile;
+        let Profile { rung, .. } = profile;
         let exact = match rung.operation {
             Operation::Product | Operation::ColumnMajorProduct => 2 * u64::from(SIZE).pow(3),
             // Chains also add up their results, and start at different values.
             Operation::FmaChains { .. } => continue,
             // Kernels that are told their size compute all 32 rows and store as many as are wanted.
             Operation::MatVec { any: true, .. } => continue,
+            // Lanes without an element add 0, edges are left out, sums are scaled: how many
+            // operations a rung does is what these families are about.
+            Operation::Sum
+            | Operation::Softmax
+            | Operation::LayerNorm
+            | Operation::Stencil { .. }
+            | Operation::SpMv
+            | Operation::Attention => continue,
             operation => operation.flops(Shape {
                 m: SIZE,
                 n: SIZE,
                 k: SIZE,
             }) as u64,
         };
-        let following = profile.following.iter();
-        let all = std::iter::once(counters).chain(following);
+        let all = profile.launches();
         // The kernel of a plan that multiplies: others copy operands, or reduce partial sums.
         let flops = all.map(|counters| counters.total().flops).max();
         let flops = flops.expect("there is at least one kernel");
@@ -111,8 +118,14 @@ fn kernels_write_the_output_once() {
             // Two tiles of four k-tiles, of which each is a split. The workspace is written too.
             output += wgmma_stream_k::workspace_elements(2, 4) * size_of::<f32>() as u64;
         }
-        assert_eq!(counters.footprint().bytes_written, output, "{}", rung.name);
+        let written = counters.footprint().bytes_written;
         let total = counters.total();
+        if !rung.operation.is_product() && total.global_atomics.requests > 0 {
+            // Blocks add to the output, or say in a workspace how far they are.
+            assert!(written >= output, "{}: {written}", rung.name);
+            continue;
+        }
+        assert_eq!(written, output, "{}", rung.name);
         let stored = total.global_stores.bytes + total.bulk_stores.bytes;
         assert_eq!(stored, output, "{}", rung.name);
     }

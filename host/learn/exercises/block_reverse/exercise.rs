@@ -11,13 +11,18 @@
 //! tile      [ a  | b  | ... | z ]
 //! ------------------------------- barrier
 //!             each thread reads another thread's
-//! output    [ z  | ...  | b | a ]
+//! output    [ a  | ?  | ... | z ]
 //! ```
+//!
+//! Each block of 128 threads puts its own 128 elements into the order that a Fourier transform
+//! begins with: the bits of the index are reversed, so 1 = 0000001 and 64 = 1000000 change places.
+//! Neighbours then come from places far apart. Read straight from global memory, a warp would touch
+//! four times as many sectors.
 //!
 //! # What to do
 //!
-//! Each block of 128 threads reverses its own 128 elements: read in order, write in order, and turn
-//! them around in `tile`.
+//! Read in order, write in order, and reorder in `tile`. `reversed` is the index of the element
+//! that thread `t` writes.
 
 use cuda_std::prelude::*;
 
@@ -26,5 +31,7 @@ pub unsafe fn block_reverse(input: *const f32, output: *mut f32) {
     let tile = shared_array![f32; 128];
     let t = thread::thread_idx_x() as usize;
     let i = thread::index_1d() as usize;
+    // The lowest 7 bits of t, in reversed order.
+    let reversed = ((t as u32).reverse_bits() >> 25) as usize;
     // ---- your code: about 3 lines ----
 }

@@ -8,6 +8,7 @@ pub(super) const WRONG_EDGE: Exercise = Exercise {
     part: Part::Detective,
     teaches: "an access out of bounds",
     files: files!("wrong_edge"),
+    chapter: "races",
     problem: Problem {
         cases: &[plane(
             [3, 8],
@@ -33,6 +34,7 @@ pub(super) const LOST_ADDITIONS: Exercise = Exercise {
     part: Part::Detective,
     teaches: "a race on one element",
     files: files!("lost_additions"),
+    chapter: "races",
     problem: Problem {
         cases: &[linear(
             4,
@@ -53,6 +55,7 @@ pub(super) const LONELY_BARRIER: Exercise = Exercise {
     part: Part::Detective,
     teaches: "a barrier that not all threads reach",
     files: files!("lonely_barrier"),
+    chapter: "divergence",
     problem: Problem {
         cases: &[linear(
             3,
@@ -76,6 +79,7 @@ pub(super) const STALE_TILE: Exercise = Exercise {
     part: Part::Detective,
     teaches: "a read of memory that was never written",
     files: files!("stale_tile"),
+    chapter: "races",
     problem: Problem {
         cases: &[linear(
             4,
@@ -101,6 +105,7 @@ pub(super) const EARLY_BIRD: Exercise = Exercise {
     part: Part::Detective,
     teaches: "a race between two rounds",
     files: files!("early_bird"),
+    chapter: "races",
     problem: Problem {
         cases: &[linear(
             2,
@@ -120,6 +125,7 @@ pub(super) const SILENT_LANES: Exercise = Exercise {
     part: Part::Detective,
     teaches: "a shuffle that not all lanes execute",
     files: files!("silent_lanes"),
+    chapter: "divergence",
     problem: Problem {
         cases: &[linear(
             2,

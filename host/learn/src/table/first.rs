@@ -7,6 +7,7 @@ pub(super) const ADD_ONE: Exercise = Exercise {
     part: Part::First,
     teaches: "one thread, one element",
     files: files!("add_one"),
+    chapter: "own-kernels",
     problem: Problem {
         cases: &[linear(
             5,
@@ -26,6 +27,7 @@ pub(super) const SAXPY: Exercise = Exercise {
     part: Part::First,
     teaches: "a guard for threads without an element",
     files: files!("saxpy"),
+    chapter: "own-kernels",
     problem: Problem {
         cases: &[linear(
             4,
@@ -53,6 +55,7 @@ pub(super) const GRID_STRIDE: Exercise = Exercise {
     part: Part::First,
     teaches: "any grid for any size",
     files: files!("grid_stride"),
+    chapter: "latency",
     problem: Problem {
         cases: &[
             linear(
@@ -84,6 +87,7 @@ pub(super) const REVERSE: Exercise = Exercise {
     part: Part::First,
     teaches: "index arithmetic",
     files: files!("reverse"),
+    chapter: "own-kernels",
     problem: Problem {
         cases: &[linear(
             4,
@@ -104,6 +108,7 @@ pub(super) const SCALE_ROWS: Exercise = Exercise {
     part: Part::First,
     teaches: "two dimensions, row-major",
     files: files!("scale_rows"),
+    chapter: "naive",
     problem: Problem {
         cases: &[plane(
             [3, 4],
@@ -129,6 +134,7 @@ pub(super) const STENCIL: Exercise = Exercise {
     part: Part::First,
     teaches: "neighbours, and both ends",
     files: files!("stencil"),
+    chapter: "naive",
     problem: Problem {
         cases: &[linear(
             4,
@@ -140,6 +146,32 @@ pub(super) const STENCIL: Exercise = Exercise {
             ],
         )],
         expected: |given| window_sums(&given.arrays[0], 1),
+    },
+    demands: &[],
+};
+
+pub(super) const OUTER_SUM: Exercise = Exercise {
+    name: "outer_sum",
+    part: Part::First,
+    teaches: "one element for a whole warp",
+    files: files!("outer_sum"),
+    chapter: "naive",
+    problem: Problem {
+        cases: &[plane(
+            [2, 5],
+            [32, 8],
+            &[
+                array("a", 37, Holds::Count),
+                array("b", 50, Holds::Digits),
+                matrix("output", 37, 50, Holds::Result),
+                Argument::Size(37),
+                Argument::Size(50),
+            ],
+        )],
+        expected: |given| {
+            let row = |a: &f32| given.arrays[1].iter().map(|b| a + b).collect::<Vec<f32>>();
+            given.arrays[0].iter().flat_map(row).collect()
+        },
     },
     demands: &[],
 };

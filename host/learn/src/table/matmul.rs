@@ -7,6 +7,7 @@ pub(super) const MATMUL: Exercise = Exercise {
     part: Part::Matmul,
     teaches: "a thread for each output",
     files: files!("matmul"),
+    chapter: "naive",
     problem: Problem {
         cases: &[plane([3, 5], [16, 8], &arguments(37, 45, 29))],
         expected: product,
@@ -23,6 +24,7 @@ pub(super) const MATMUL_TILED: Exercise = Exercise {
     part: Part::Matmul,
     teaches: "tiles in shared memory",
     files: files!("matmul_tiled"),
+    chapter: "tiled",
     problem: Problem {
         cases: &[plane([4, 3], [16, 16], &arguments(48, 64, 32))],
         expected: product,
@@ -35,6 +37,7 @@ pub(super) const MATMUL_GUARDED: Exercise = Exercise {
     part: Part::Matmul,
     teaches: "tiles at the edge",
     files: files!("matmul_guarded"),
+    chapter: "guarded",
     problem: Problem {
         cases: &[plane([3, 3], [16, 16], &arguments(37, 45, 29))],
         expected: product,
@@ -47,6 +50,7 @@ pub(super) const MATMUL_OUTPUTS: Exercise = Exercise {
     part: Part::Matmul,
     teaches: "several outputs per thread",
     files: files!("matmul_outputs"),
+    chapter: "outputs",
     problem: Problem {
         cases: &[plane([2, 3], [32, 8], &arguments(96, 64, 64))],
         expected: product,
@@ -66,6 +70,7 @@ pub(super) const MATMUL_REGISTERS: Exercise = Exercise {
     part: Part::Matmul,
     teaches: "a block of registers",
     files: files!("matmul_registers"),
+    chapter: "register-blocked",
     problem: Problem {
         cases: &[plane([2, 1], [16, 16], &arguments(64, 128, 48))],
         expected: product,
@@ -82,6 +87,7 @@ pub(super) const DOUBLE_BUFFER: Exercise = Exercise {
     part: Part::Matmul,
     teaches: "two buffers, half of the barriers",
     files: files!("double_buffer"),
+    chapter: "double-buffered",
     problem: Problem {
         cases: &[plane([4, 3], [16, 16], &arguments(48, 64, 80))],
         expected: product,
@@ -93,6 +99,31 @@ pub(super) const DOUBLE_BUFFER: Exercise = Exercise {
             1.0,
             "one barrier per k-tile is enough where the next tiles have a copy of their own",
         ),
+    ],
+};
+
+pub(super) const CAPSTONE: Exercise = Exercise {
+    name: "capstone",
+    part: Part::Matmul,
+    teaches: "fewer requests than `register_blocked`",
+    files: files!("capstone"),
+    chapter: "register-blocked",
+    problem: Problem {
+        cases: &[plane([1, 2], [128, 1], &arguments(256, 128, 64))],
+        expected: product,
+    },
+    demands: &[
+        demand(
+            Figure::SharedRequests,
+            1.1,
+            "24 numbers, which six loads of 16 bytes bring, serve 128 products",
+        ),
+        demand(
+            Figure::Instructions,
+            1.1,
+            "the loops are to be unrolled, and vectors to bring four numbers at once",
+        ),
+        NO_CONFLICTS,
     ],
 };
 

@@ -7,6 +7,7 @@ pub(super) const MATVEC: Exercise = Exercise {
     part: Part::Matvec,
     teaches: "a thread for each row",
     files: files!("matvec"),
+    chapter: "matvec-lcs",
     problem: Problem {
         cases: &[linear(2, 64, &arguments(100, 40))],
         expected: |given| product(given, |row, column| row * given.sizes[1] + column),
@@ -19,6 +20,7 @@ pub(super) const MATVEC_INTERLEAVED: Exercise = Exercise {
     part: Part::Matvec,
     teaches: "the layout decides what is coalesced",
     files: files!("matvec_interleaved"),
+    chapter: "matvec-interleaved",
     problem: Problem {
         cases: &[linear(2, 64, &arguments(100, 40))],
         expected: |given| product(given, |row, column| column * given.sizes[0] + row),
@@ -35,6 +37,7 @@ pub(super) const MATVEC_WARP: Exercise = Exercise {
     part: Part::Matvec,
     teaches: "a warp for each row",
     files: files!("matvec_warp"),
+    chapter: "matvec-thread-per-element",
     problem: Problem {
         cases: &[linear(7, 96, &arguments(20, 100))],
         expected: |given| product(given, |row, column| row * given.sizes[1] + column),

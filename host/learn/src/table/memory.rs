@@ -7,6 +7,7 @@ pub(super) const COALESCED: Exercise = Exercise {
     part: Part::Memory,
     teaches: "neighbouring threads, neighbouring elements",
     files: files!("coalesced"),
+    chapter: "naive-uncoalesced",
     problem: Problem {
         cases: &[plane(
             [2, 16],
@@ -32,6 +33,7 @@ pub(super) const CHUNKS: Exercise = Exercise {
     part: Part::Memory,
     teaches: "several elements per thread, coalesced",
     files: files!("chunks"),
+    chapter: "naive-uncoalesced",
     problem: Problem {
         cases: &[linear(
             5,
@@ -55,6 +57,7 @@ pub(super) const VECTOR_LOADS: Exercise = Exercise {
     part: Part::Memory,
     teaches: "16 bytes in one access",
     files: files!("vector_loads"),
+    chapter: "latency",
     problem: Problem {
         cases: &[linear(
             5,
@@ -70,5 +73,33 @@ pub(super) const VECTOR_LOADS: Exercise = Exercise {
         Figure::GlobalRequests,
         1.0,
         "one load and one store per thread are enough for its 4 elements",
+    )],
+};
+
+pub(super) const STRUCTS: Exercise = Exercise {
+    name: "structs",
+    part: Part::Memory,
+    teaches: "an array of structs, read as vectors",
+    files: files!("structs"),
+    chapter: "naive-uncoalesced",
+    problem: Problem {
+        cases: &[linear(
+            3,
+            96,
+            &[
+                matrix("input", 256, 4, Holds::Count),
+                matrix("output", 4, 256, Holds::Result),
+                Argument::Size(256),
+            ],
+        )],
+        expected: |given| {
+            let member = |member: usize| given.arrays[0].iter().copied().skip(member).step_by(4);
+            (0..4).flat_map(member).collect()
+        },
+    },
+    demands: &[demand(
+        Figure::GlobalRequests,
+        1.0,
+        "a particle is four neighbours, 16 bytes: one load brings all of them",
     )],
 };

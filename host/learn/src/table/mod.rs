@@ -1,10 +1,13 @@
 //! The exercises.
 
+mod asynchronous;
+mod blocks;
 mod detective;
 mod first;
 mod matmul;
 mod matvec;
 mod memory;
+mod rows;
 mod shared;
 mod transpose;
 mod warps;
@@ -19,19 +22,23 @@ pub static ALL: &[Exercise] = &[
     first::GRID_STRIDE,
     first::REVERSE,
     first::SCALE_ROWS,
+    first::OUTER_SUM,
     first::STENCIL,
     detective::WRONG_EDGE,
     detective::LOST_ADDITIONS,
     memory::COALESCED,
     memory::CHUNKS,
     memory::VECTOR_LOADS,
+    memory::STRUCTS,
     transpose::TRANSPOSE,
     shared::BLOCK_REVERSE,
     detective::LONELY_BARRIER,
     shared::STENCIL_SHARED,
+    shared::BLUR,
     shared::BLOCK_SUM,
     detective::STALE_TILE,
     detective::EARLY_BIRD,
+    blocks::BITONIC,
     transpose::TRANSPOSE_TILE,
     transpose::TRANSPOSE_PADDED,
     transpose::TRANSPOSE_SWIZZLED,
@@ -40,6 +47,17 @@ pub static ALL: &[Exercise] = &[
     warps::BLOCK_SUM_FAST,
     warps::DIVERGENCE,
     detective::SILENT_LANES,
+    shared::OCCUPANCY,
+    blocks::GRID_SUM,
+    blocks::DOT,
+    blocks::LAST_BLOCK,
+    blocks::BLOCK_SCAN,
+    blocks::COMPACT,
+    blocks::HISTOGRAM,
+    blocks::HISTOGRAM_SHARED,
+    rows::SOFTMAX,
+    rows::SOFTMAX_ONLINE,
+    rows::LAYERNORM,
     matvec::MATVEC,
     matvec::MATVEC_INTERLEAVED,
     matvec::MATVEC_WARP,
@@ -49,6 +67,12 @@ pub static ALL: &[Exercise] = &[
     matmul::MATMUL_OUTPUTS,
     matmul::MATMUL_REGISTERS,
     matmul::DOUBLE_BUFFER,
+    asynchronous::ASYNC_TILE,
+    asynchronous::STALE_COPY,
+    asynchronous::ASYNC_STAGES,
+    asynchronous::PRODUCER,
+    asynchronous::MMA_TILE,
+    matmul::CAPSTONE,
 ];
 
 /// The files of the folder of this name.

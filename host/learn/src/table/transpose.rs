@@ -7,6 +7,7 @@ pub(super) const TRANSPOSE: Exercise = Exercise {
     part: Part::Transpose,
     teaches: "rows become columns",
     files: files!("transpose"),
+    chapter: "transpose-naive",
     problem: Problem {
         cases: &[plane(
             [5, 6],
@@ -28,6 +29,7 @@ pub(super) const TRANSPOSE_TILE: Exercise = Exercise {
     part: Part::Transpose,
     teaches: "turned in shared memory",
     files: files!("transpose_tile"),
+    chapter: "transpose-shared",
     problem: TILES,
     demands: &[COALESCED],
 };
@@ -37,6 +39,7 @@ pub(super) const TRANSPOSE_PADDED: Exercise = Exercise {
     part: Part::Transpose,
     teaches: "bank conflicts, and padding against them",
     files: files!("transpose_padded"),
+    chapter: "transpose-padded",
     problem: TILES,
     demands: &[COALESCED, CONFLICT_FREE],
 };
@@ -46,6 +49,7 @@ pub(super) const TRANSPOSE_SWIZZLED: Exercise = Exercise {
     part: Part::Transpose,
     teaches: "a swizzle in place of padding",
     files: files!("transpose_swizzled"),
+    chapter: "transpose-padded",
     problem: TILES,
     demands: &[COALESCED, CONFLICT_FREE],
 };

@@ -8,6 +8,7 @@ pub(super) const WARP_SUM: Exercise = Exercise {
     part: Part::Warps,
     teaches: "shuffles",
     files: files!("warp_sum"),
+    chapter: "reduce",
     problem: Problem {
         cases: &[linear(
             3,
@@ -19,7 +20,7 @@ pub(super) const WARP_SUM: Exercise = Exercise {
         )],
         expected: |given| sums(&given.arrays[0], 32),
     },
-    demands: &[],
+    demands: &[NO_MEMORY, READ_ONCE],
 };
 
 pub(super) const WARP_SCAN: Exercise = Exercise {
@@ -27,6 +28,7 @@ pub(super) const WARP_SCAN: Exercise = Exercise {
     part: Part::Warps,
     teaches: "running sums by shuffles",
     files: files!("warp_scan"),
+    chapter: "scan",
     problem: Problem {
         cases: &[linear(
             3,
@@ -38,7 +40,7 @@ pub(super) const WARP_SCAN: Exercise = Exercise {
         )],
         expected: |given| running_sums(&given.arrays[0], 32),
     },
-    demands: &[],
+    demands: &[NO_MEMORY, READ_ONCE],
 };
 
 pub(super) const BLOCK_SUM_FAST: Exercise = Exercise {
@@ -46,6 +48,7 @@ pub(super) const BLOCK_SUM_FAST: Exercise = Exercise {
     part: Part::Warps,
     teaches: "a reduction with one barrier",
     files: files!("block_sum_fast"),
+    chapter: "reduce",
     problem: Problem {
         cases: &[linear(
             3,
@@ -69,6 +72,7 @@ pub(super) const DIVERGENCE: Exercise = Exercise {
     part: Part::Warps,
     teaches: "branches that warps take as a whole",
     files: files!("divergence"),
+    chapter: "divergence",
     problem: Problem {
         cases: &[linear(
             5,
@@ -95,3 +99,15 @@ pub(super) const DIVERGENCE: Exercise = Exercise {
         "its warps go through both branches",
     )],
 };
+
+const NO_MEMORY: Demand = demand(
+    Figure::SharedRequests,
+    1.0,
+    "lanes read each other's registers by shuffles: no shared memory is needed",
+);
+
+const READ_ONCE: Demand = demand(
+    Figure::GlobalRequests,
+    1.0,
+    "each lane reads its own element only, and gets the others' by shuffles",
+);

@@ -3,7 +3,6 @@
 use crate::wrong::{WRONG, Wrong};
 use cuda_builder::{CudaBuilder, Toolchain};
 use ptx_emulator::Module;
-use ptx_emulator::counters::SourceLine;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use warpladder_learn::{ALL, Exercise, Folder, Verdict};
@@ -56,11 +55,7 @@ impl Compiled {
     }
 
     pub fn complaint(&self, verdict: &Verdict) -> String {
-        verdict.complaint(&|place: &SourceLine| {
-            let text = std::fs::read_to_string(self.folder.join(&place.file)).ok()?;
-            let line = text.lines().nth(place.line as usize - 1)?;
-            Some(line.trim().to_owned())
-        })
+        verdict.complaint(&|place| Folder::new(&self.folder).line(place))
     }
 }
 
@@ -114,6 +109,7 @@ fn compile() -> Compiled {
     }
     std::fs::write(folder.join("lib.rs"), library).unwrap();
     let output = CudaBuilder::new(&folder)
+        .arch(warpladder_learn::ARCH)
         .target_dir(folder.join("target"))
         .build_args(&["--quiet"])
         .compile();

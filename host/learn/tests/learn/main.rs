@@ -61,6 +61,30 @@ fn every_wrong_answer_is_caught() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+/// The table of wrong answers in the book; `WARPLADDER_UPDATE=1` writes it.
+#[test]
+fn wrong_answers_are_in_the_book() {
+    let Some(compiled) = compiled() else { return };
+    let mut table =
+        "| exercise | what is wrong | what the learner is told |\n|---|---|---|\n".to_owned();
+    for exercise in ALL {
+        for wrong in WRONG.iter().filter(|wrong| wrong.exercise == exercise.name) {
+            let complaint = compiled.complaint(&compiled.check(&Version::wrong(wrong)));
+            let told = complaint.lines().next().unwrap_or_default();
+            table += &format!("| `{}` | {} | {told} |\n", exercise.name, wrong.name);
+        }
+    }
+    let page = compiled::workspace().join("host/learn/exercises/wrong-answers.md");
+    if std::env::var_os("WARPLADDER_UPDATE").is_some() {
+        std::fs::write(&page, &table).unwrap();
+    }
+    assert_eq!(
+        std::fs::read_to_string(&page).unwrap_or_default(),
+        table,
+        "run `WARPLADDER_UPDATE=1 cargo test -p warpladder-learn`, and look at what changed"
+    );
+}
+
 #[test]
 fn the_reference_is_what_the_solutions_ask_for() {
     let Some(compiled) = compiled() else { return };

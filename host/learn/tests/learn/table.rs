@@ -2,6 +2,7 @@
 
 use crate::wrong::WRONG;
 use std::collections::BTreeSet;
+use std::path::Path;
 use warpladder_learn::{ALL, Argument, Part};
 
 #[test]
@@ -69,7 +70,7 @@ fn every_case_has_one_result_of_the_right_size() {
 fn every_exercise_has_wrong_answers() {
     for exercise in ALL {
         let wrong = WRONG.iter().filter(|wrong| wrong.exercise == exercise.name);
-        assert!(wrong.count() >= 1, "{}", exercise.name);
+        assert!(wrong.count() >= 2, "{}: fewer than two", exercise.name);
     }
     for wrong in WRONG {
         let exercise = warpladder_learn::find(wrong.exercise).expect(wrong.exercise);
@@ -79,6 +80,40 @@ fn every_exercise_has_wrong_answers() {
             "{}",
             wrong.name
         );
+    }
+}
+
+/// Chapters name their exercises, and exercises their chapter.
+#[test]
+fn chapters_and_exercises_name_each_other() {
+    let pages = Path::new(warpladder::SOURCE_ROOT).join("book/src");
+    let Ok(contents) = std::fs::read_to_string(pages.join("SUMMARY.md")) else {
+        println!("left out: the book is not on this machine");
+        return;
+    };
+    for exercise in ALL {
+        let page = format!("{}.md", exercise.chapter);
+        let name = exercise.name;
+        assert!(contents.contains(&format!("({page})")), "{name}: {page}");
+        let text = std::fs::read_to_string(pages.join(&page)).unwrap();
+        let command = format!("$ warpladder learn {name}\n");
+        assert!(text.contains(&command), "{page} does not name {name}");
+    }
+    for page in std::fs::read_dir(&pages).unwrap() {
+        let path = page.unwrap().path();
+        let Some(chapter) = path.file_stem().filter(|_| path.is_file()) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(&path).unwrap();
+        let commands = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("$ warpladder learn "));
+        for name in commands {
+            // Not those that are a subcommand, or have an option.
+            if let Some(exercise) = warpladder_learn::find(name) {
+                assert_eq!(exercise.chapter, chapter.to_str().unwrap(), "{name}");
+            }
+        }
     }
 }
 

@@ -38,7 +38,8 @@
 //!
 //! A bound whose rate the device table does not know is left out and named in
 //! [`Prediction::unknown`], unless it is of the units that do the arithmetic: without their rate
-//! what is left is no prediction ([`PredictError::UnknownRate`]). What the model does not see:
+//! what is left is no prediction ([`PredictError::UnknownRate`]). So are atomics, on every device.
+//! What the model does not see:
 //! instructions that the assembler adds or removes, dependent instructions unless a latency is
 //! given, throttled clocks.
 
@@ -191,6 +192,9 @@ pub fn predict(
                 None => unknown.push(load.bound),
             },
         }
+    }
+    if work.atomics > 0 {
+        unknown.push(Bound::Atomics);
     }
     let cycles = |cycles: f64| cycles / (device.clock_ghz() * 1e9);
     let calibration = &device.calibration;

@@ -77,6 +77,9 @@ pub struct Work {
     pub shared_wavefronts: u64,
     /// Barriers that a block passes.
     pub barriers_per_block: u64,
+    /// Instructions of warps that change memory atomically. How long one takes depends on how many
+    /// go to the same word, and no rate is known.
+    pub atomics: u64,
     /// L: cycles that one warp alone takes from its first instruction to its last, from
     /// [`schedule`](crate::interval::schedule()); `None` leaves latency out.
     pub warp_latency_cycles: Option<f64>,

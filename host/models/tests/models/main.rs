@@ -4,6 +4,7 @@
 
 mod devices;
 mod intervals;
+mod links;
 mod littles_law;
 mod matvec_intervals;
 mod occupancy;

@@ -211,6 +211,10 @@ fn advice(bound: Bound, forecast: &Forecast, counted: &Counted) -> &'static str 
         Bound::Latency => {
             "warps wait for device memory: more independent loads of each thread, or more warps"
         }
+        Bound::Atomics => {
+            "atomics to the same words wait for each other: add up in registers or shared memory \
+             before"
+        }
         Bound::Blocks => "blocks end as soon as they have started: more work for each thread",
         Bound::Tensor => "the tensor cores are busy: only fewer or narrower operations would help",
         Bound::Issue | Bound::Fp32 | Bound::Fp64 | Bound::Dispatch if pure => {

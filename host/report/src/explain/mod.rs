@@ -22,7 +22,6 @@ pub use page::page;
 pub use terminal::terminal;
 pub use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine};
 
-use ptx_emulator::Counters;
 use ptx_emulator::counters::Counts;
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -213,7 +212,7 @@ impl Explainer {
         let runs = rung.resolve(*shape);
         let admitted = preflight(&self.emulator, rung, self.counted(rung))?;
         let profile = profile(&self.emulator, &admitted, SEED)?;
-        let counters = main_launch(&profile);
+        let counters = profile.main();
         let measurement = Measurement::from(counters);
         let entry = counters.kernel().map_or("", |kernel| kernel.name());
         let counted = counted(entry, &profile, &measurement);
@@ -325,17 +324,6 @@ impl Explainer {
             levels: levels::levels(&self.device, &forecast.work, flops.zip(peak_gflops)),
         }
     }
-}
-
-/// Of several launches the one that does the arithmetic, else the first.
-fn main_launch(profile: &Profile) -> &Counters {
-    let mut main = &profile.counters;
-    for counters in &profile.following {
-        if counters.total().flops > main.total().flops {
-            main = counters;
-        }
-    }
-    main
 }
 
 fn counted(entry: &str, profile: &Profile, measurement: &Measurement) -> Counted {

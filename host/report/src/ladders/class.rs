@@ -115,6 +115,46 @@ impl Class {
                 format!("Many products of a {rows} x {columns} matrix and a vector"),
                 Metric::Gbs,
             ),
+            Operation::Sum => (
+                "sums".to_owned(),
+                "Sums of an array".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::Scan => (
+                "scans".to_owned(),
+                "Scans of an array".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::Histogram => (
+                "histograms".to_owned(),
+                "Histograms of 256 bins".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::Softmax => (
+                "softmax".to_owned(),
+                "Softmax of rows".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::LayerNorm => (
+                "layernorm".to_owned(),
+                "Layer normalisation of rows".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::Stencil { dimensions } => (
+                format!("stencils-{dimensions}d"),
+                format!("Stencils in {dimensions} dimensions"),
+                Metric::Gbs,
+            ),
+            Operation::SpMv => (
+                "spmv".to_owned(),
+                "Products of a sparse matrix and a vector".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::Attention => (
+                format!("attention-{element}"),
+                format!("Attention, {element}"),
+                Metric::Gflops,
+            ),
         };
         Class {
             name,

@@ -4,12 +4,17 @@
 //! |---|---|
 //! | [`output_op`] | the output operator: what becomes of each accumulator |
 //! | [`direct`] | each thread stores its elements: SIMT, `mma.sync` and reduction kernels |
+//! | [`staged`] | through shared memory, so that a warp stores whole rows: `mma.sync` of f32 sums |
 //! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
+//! | [`fusion`] | bias, activations and residuals, composed of types or given at run time |
 //!
-//! Both are generic over the operator. Another one, such as an activation, is a
-//! type that implements [`OutputOp`](output_op::OutputOp), and a kernel that names it.
+//! All are generic over the operator. Another one is a type that implements
+//! [`OutputOp`](output_op::OutputOp), or of one element [`ElementOp`](fusion::ElementOp), and a
+//! kernel that names it.
 
 pub mod direct;
+pub mod fusion;
 pub mod output_op;
+pub mod staged;
 #[cfg(sm_90a)]
 pub mod tma_store;

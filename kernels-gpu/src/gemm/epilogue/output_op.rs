@@ -23,6 +23,20 @@ pub trait OutputOp<T: GpuFloat>: Copy {
     /// The result, of a scaled accumulator and the source. The source means nothing where it is not
     /// needed.
     fn combine(&self, scaled: T, source: T) -> T;
+
+    /// Whether [`finish`](Self::finish) does anything.
+    #[inline(always)]
+    fn has_finish(&self) -> bool {
+        false
+    }
+
+    /// What becomes of the result of [`combine`](Self::combine) by its place in C, its row and
+    /// column. Only the [staged epilogue](super::staged) asks: the others have no operator that
+    /// does anything here.
+    #[inline(always)]
+    fn finish(&self, _at: [usize; 2], result: T) -> T {
+        result
+    }
 }
 
 /// α · accumulator + β · source.

@@ -131,6 +131,29 @@ pub(super) const F64: &[TileCost] = &[
     TileCost::at_rate([64, 64], 0.70, 9_700.0, 2.6),
 ];
 
+/// Grid tiles of 16-bit elements by `mma.sync`, in the same clocks. The rate of the large one is that
+/// of the rung `mma_bf16` at 4096 on an H200. The other figures were not measured: they are those of
+/// f32's tiles, as far as they depend on tiles, and estimates otherwise.
+pub(super) const MMA_16: &[TileCost] = &[
+    TileCost::at_rate([128, 128], 7.35, 7730.0, 1.28),
+    TileCost::at_rate([64, 64], 5.5, 4700.0, 3.0),
+];
+
+/// The same for TF32, which tensor cores multiply at half of the rate.
+pub(super) const MMA_TF32: &[TileCost] = &[
+    TileCost::at_rate([128, 128], 3.68, 7730.0, 1.28),
+    TileCost::at_rate([64, 64], 2.75, 4700.0, 3.0),
+];
+
+/// The same for f32 in terms of bf16, of which six products are computed.
+pub(super) const MMA_F32_SPLIT: &[TileCost] = &[
+    TileCost::at_rate([128, 128], 1.22, 7730.0, 1.0),
+    TileCost::at_rate([64, 64], 0.92, 4700.0, 3.0),
+];
+
+/// How many times as long the main loop takes where operands are loaded by elements: not measured.
+pub(super) const BY_ELEMENTS: f64 = 3.0;
+
 /// Persistent tiles. Those of few columns are bound by shared memory.
 pub(super) const WGMMA: &[TileCost] = &[
     TileCost::of_columns([128, 256], 4.43, 25.4),

@@ -52,11 +52,14 @@ impl KernelSet {
         let busiest = blocks.div_ceil(u64::from(problem.multiprocessors));
         let cost = TileCost::of(self.costs, tile);
         let plan = self.grid_plan(tile, problem, grid, split_k);
-        let work = main_loop(&cost, split_k) * longer(tile, &plan);
+        let work = main_loop(&cost, split_k) * self.longer(tile, &plan);
         let [main_loops, epilogues] = cost.tiles(tile, busiest, work);
         let clocks = GRID.start + main_loops + epilogues;
         if splits == 1 {
             return Some((clocks, plan));
+        }
+        if problem.fused {
+            return None;
         }
         let bytes = [m, n, problem.batch, self.element_bytes, splits + 1];
         let bytes = bytes.into_iter().map(f64::from).product();
@@ -100,7 +103,13 @@ impl KernelSet {
             (2, 1.0 - cost::head_share(work, fixed, tails))
         };
         let other_split_k = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
-        let first_split_k = k.checked_sub((splits - 1) * other_split_k)?;
+        // Where splits begin at multiples of BK, the last one has what is left of k.
+        let covered = if self.takes_fusion {
+            k.checked_next_multiple_of(bk)?
+        } else {
+            k
+        };
+        let first_split_k = covered.checked_sub((splits - 1) * other_split_k)?;
         if other_split_k == 0 || first_split_k < other_split_k {
             return None;
         }
@@ -117,7 +126,7 @@ impl KernelSet {
         let longest = if last < tiles { k } else { first_split_k };
         let plan = self.grid_plan(tile, problem, grid, longest);
         let clocks = GRID.start
-            + (waves * work + last_wave) * longer(tile, &plan)
+            + (waves * work + last_wave) * self.longer(tile, &plan)
             + (waves + 1.0) * cost.epilogue
             + GRID.last_block.clocks(0, partial_sums as f64);
         let plan = GemmPlan {
@@ -159,6 +168,19 @@ impl KernelSet {
             shared_bytes: interval.map_or(tile.shared_bytes, |_| bytes),
             promotion_interval: interval.unwrap_or(promotion::NEVER),
             ..GemmPlan::data_parallel(tile.entry, grid, tile.threads)
+        }
+    }
+
+    /// How many times as long the main loop takes where accumulators are promoted, or operands are
+    /// loaded by elements.
+    fn longer(&self, tile: &TileConfig, plan: &GemmPlan) -> f64 {
+        let shares_l1 = tile.blocks_per_sm > 1 && tile.layouts == [layout::K_MAJOR; 2];
+        if plan.promotion_interval != promotion::NEVER && shares_l1 {
+            1.0 + cost::PROMOTION_K_MAJOR
+        } else if self.takes_fusion && tile.layouts == [layout::ANY; 2] {
+            cost::BY_ELEMENTS
+        } else {
+            1.0
         }
     }
 
@@ -291,16 +313,6 @@ fn main_loop(cost: &TileCost, k: u32) -> f64 {
     f64::from(k) / f64::from(GRID_BK) * cost.k_tile
 }
 
-/// How many times as long the main loop takes where accumulators are promoted.
-fn longer(tile: &TileConfig, plan: &GemmPlan) -> f64 {
-    let shares_l1 = tile.blocks_per_sm > 1 && tile.layouts == [layout::K_MAJOR; 2];
-    if plan.promotion_interval != promotion::NEVER && shares_l1 {
-        1.0 + cost::PROMOTION_K_MAJOR
-    } else {
-        1.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::kernel_set::{DGEMM, OF_BF16, SGEMM, SGEMM_PORTABLE};
@@ -310,6 +322,8 @@ mod tests {
         extents: [4096, 4096, 4096],
         transposed: [false; 2],
         vectors: [true; 2],
+        aligned_rows: [true; 2],
+        fused: false,
         tma_store: true,
         batch: 1,
         multiprocessors: 132,

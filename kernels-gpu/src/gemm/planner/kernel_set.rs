@@ -3,7 +3,7 @@
 use super::cost::{self, TileCost};
 use super::{GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
-use crate::gemm::mma::{dgemm, dgemm_sm_90a};
+use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm};
 use crate::gemm::simt::{portable, sgemm};
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::kernels;
@@ -24,6 +24,10 @@ pub struct KernelSet {
     pub reduce: &'static str,
     /// Bytes of an accumulator. C has as many, or 2.
     pub element_bytes: u32,
+    /// Whether the kernels of these tiles take a
+    /// [fused operator](crate::gemm::epilogue::fusion::FusionParams), bias and residual as well, and
+    /// C as either type of elements. Their work units begin at multiples of BK along k.
+    pub takes_fusion: bool,
     /// What the tiles take.
     pub(super) costs: &'static [TileCost],
 }
@@ -41,6 +45,7 @@ pub const SGEMM: KernelSet = KernelSet {
     ]),
     reduce: "sgemm_reduce",
     element_bytes: 4,
+    takes_fusion: false,
     costs: cost::F32,
 };
 
@@ -96,6 +101,27 @@ pub const OF_F16_TO_F16: KernelSet =
 pub const OF_BF16_TO_BF16: KernelSet =
     portable_16_bits(portable::OF_BF16_TO_BF16, "gemm_reduce_to_bf16");
 
+/// f16 on tensor cores by `mma.sync`, with accumulators and C of f32.
+pub const OF_F16_80: KernelSet = by_warps(gemm::OF_F16, SGEMM.reduce, cost::MMA_16);
+
+/// bf16 by `mma.sync`, with accumulators and C of f32.
+pub const OF_BF16_80: KernelSet = by_warps(gemm::OF_BF16, SGEMM.reduce, cost::MMA_16);
+
+/// f16 by `mma.sync`, with a C of f16.
+pub const OF_F16_TO_F16_80: KernelSet =
+    by_warps(gemm::OF_F16, OF_F16_TO_F16.reduce, cost::MMA_16);
+
+/// bf16 by `mma.sync`, with a C of bf16.
+pub const OF_BF16_TO_BF16_80: KernelSet =
+    by_warps(gemm::OF_BF16, OF_BF16_TO_BF16.reduce, cost::MMA_16);
+
+/// TF32 by `mma.sync`, with a C of f32.
+pub const OF_TF32_80: KernelSet = by_warps(gemm::OF_TF32, SGEMM.reduce, cost::MMA_TF32);
+
+/// f32 in terms of bf16 by `mma.sync`.
+pub const OF_F32_SPLIT_80: KernelSet =
+    by_warps(gemm::OF_F32_SPLIT, SGEMM.reduce, cost::MMA_F32_SPLIT);
+
 /// f16 by warpgroups, with accumulators and C of f32.
 pub const OF_F16_90: KernelSet = by_warpgroups(kernels::OF_F16, "add_parts_f32");
 
@@ -118,6 +144,20 @@ const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) ->
         gemv_kernels: None,
         reduce,
         ..SGEMM_PORTABLE
+    }
+}
+
+/// Kernels of `mma.sync` with sums of f32, from compute capability 8.0 on.
+const fn by_warps(
+    tiles: &'static [TileConfig],
+    reduce: &'static str,
+    costs: &'static [TileCost],
+) -> KernelSet {
+    KernelSet {
+        compute_capability: 80,
+        takes_fusion: true,
+        costs,
+        ..portable_16_bits(tiles, reduce)
     }
 }
 
@@ -145,6 +185,12 @@ pub const ALL: &[KernelSet] = &[
     OF_BF16,
     OF_F16_TO_F16,
     OF_BF16_TO_BF16,
+    OF_F16_80,
+    OF_BF16_80,
+    OF_F16_TO_F16_80,
+    OF_BF16_TO_BF16_80,
+    OF_TF32_80,
+    OF_F32_SPLIT_80,
     OF_F16_90,
     OF_BF16_90,
     OF_F16_TO_F16_90,
@@ -193,13 +239,15 @@ const PORTABLE: u32 = 70;
 
 /// Whether the kernel takes the layouts of A and B, and its blocks fit on the device.
 fn fits(tile: &TileConfig, problem: &GemmProblem) -> bool {
-    let takes = |layout: u32, k_major: bool, vectors: bool| match layout {
+    let takes = |operand: usize, k_major: bool| match tile.layouts[operand] {
         layout::K_MAJOR => k_major,
-        layout::MN_MAJOR => !k_major && vectors,
+        layout::MN_MAJOR => !k_major && problem.vectors[operand],
         layout::MN_MAJOR_UNALIGNED => !k_major,
+        layout::K_MAJOR_VECTORS => k_major && problem.aligned_rows[operand],
+        layout::MN_MAJOR_VECTORS => !k_major && problem.aligned_rows[operand],
         _ => true,
     };
-    takes(tile.layouts[0], !problem.transposed[0], problem.vectors[0])
-        && takes(tile.layouts[1], problem.transposed[1], problem.vectors[1])
+    takes(0, !problem.transposed[0])
+        && takes(1, problem.transposed[1])
         && tile.shared_bytes <= problem.shared_bytes
 }

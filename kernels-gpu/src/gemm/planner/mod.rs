@@ -32,6 +32,11 @@ pub struct GemmProblem {
     /// Whether the rows of A and B, as they are stored, start at multiples of 16 bytes; of an
     /// MN-major operand, whether they are of whole vectors of 16 bytes as well.
     pub vectors: [bool; 2],
+    /// Whether the rows of A and B, as they are stored, start at multiples of 16 bytes.
+    pub aligned_rows: [bool; 2],
+    /// Whether an operator is fused with the product: see
+    /// [`FusionParams`](super::epilogue::fusion::FusionParams). No reduction kernel has one.
+    pub fused: bool,
     /// Whether TMA can store C: see [`TileSchedulerParams::tma_store`].
     pub tma_store: bool,
     /// GEMMs in the batch.

@@ -322,6 +322,8 @@ mod tests {
         extents: [4096; 3],
         transposed: [false; 2],
         vectors: [true; 2],
+        aligned_rows: [true; 2],
+        fused: false,
         tma_store: true,
         batch: 1,
         multiprocessors: 132,

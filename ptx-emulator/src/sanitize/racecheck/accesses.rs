@@ -200,6 +200,7 @@ impl Racecheck {
     #[inline(never)]
     pub(super) fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
         let writes = access.kind == AccessKind::Store && !access.strong;
+        let is_strong = access.strong && self.updates.records(access.space);
         let mut rest = access.mask;
         while rest != 0 {
             let address = access.addresses[rest.trailing_zeros() as usize % LANES];
@@ -213,6 +214,7 @@ impl Racecheck {
                 rest &= rest - 1;
                 continue;
             };
+            view.is_strong = is_strong;
             let origin = view.origin(access.instruction, warp);
             while rest != 0 {
                 let lane = rest.trailing_zeros() as usize % LANES;

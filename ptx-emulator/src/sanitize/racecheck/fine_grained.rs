@@ -47,6 +47,7 @@ impl Racecheck {
                 }
             }
         }
+        self.note_strong(warp, access);
         self.irregular(warp, access);
         if access.kind == AccessKind::Load {
             return;
@@ -77,6 +78,9 @@ impl Racecheck {
         if flat.kind != AccessKind::Load {
             self.catch_up();
             self.shared_written = self.block.clocks.now;
+        }
+        if flat.strong {
+            self.note_strong(by, &flat);
         }
         self.irregular(by, &flat);
     }

@@ -4,6 +4,7 @@ mod accesses;
 mod deferred_reads;
 mod fine_grained;
 mod settled_reads;
+mod stored;
 mod updates;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ use crate::observer::{
 };
 use deferred_reads::DeferredReads;
 use settled_reads::{Key, SettledReads};
+use stored::StoredValuesOf;
 use updates::Updates;
 
 /// Finds data races on shared and on global memory; an [`Observer`].
@@ -36,8 +38,8 @@ use updates::Updates;
 /// `bar.warp.sync` orders the lanes of a warp as well (shuffles and votes order no memory
 /// accesses), and nothing orders the blocks of a grid. Lanes of a warp that write the same value to
 /// the same address by one instruction do not race: one of the writes is performed, and it does not
-/// matter which (CUDA C++ Programming Guide, "SIMT Architecture"). An atomic races with a plain
-/// read too; of these, the ones on a block's own shared memory are found.
+/// matter which (CUDA C++ Programming Guide, "SIMT Architecture"). A strong write, as of an atomic,
+/// races with a plain read too.
 ///
 /// Finer order comes from releases and acquires: an arrival at an mbarrier and a wait for its
 /// phase; a releasing and an acquiring operation on the same address; relaxed operations on it,
@@ -85,8 +87,9 @@ pub struct Racecheck {
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
     sync_table: SyncTable,
-    /// Atomics on shared memory, and plain reads.
+    /// Strong writes, which race with plain reads.
     updates: Updates,
+    stored: StoredValuesOf,
     /// By block: the blocks whose releases it has acquired, if any.
     seen: HashMap<u32, BlockSet>,
     tally: Tally,
@@ -114,6 +117,8 @@ struct Area {
     base: u64,
     cells: ShadowMemory,
     cross_block: CrossBlockRaces,
+    /// The stamp of the last strong access.
+    strong: u32,
 }
 
 impl Racecheck {
@@ -144,6 +149,7 @@ impl Racecheck {
             semantics,
             sync_table,
             shapes: Shapes::new(instructions),
+            stored: StoredValuesOf::new(instructions),
             last_allocations: vec![0; instructions],
             settled: SettledReads::new(),
             shared: ShadowMemory::new(geometry.shared_of_cluster()),
@@ -164,8 +170,10 @@ impl Racecheck {
             self.overwrites += 1;
             self.shared_written = 0;
             self.shared.clear();
+            self.updates.clear();
             for area in self.global.iter_mut().flatten() {
                 area.cells.clear();
+                area.strong = 0;
             }
         }
     }
@@ -208,6 +216,7 @@ impl Racecheck {
                         base,
                         cells,
                         cross_block,
+                        strong: 0,
                     })
                 });
                 (base, &mut area.cells, Some(&mut area.cross_block))
@@ -224,6 +233,7 @@ impl Racecheck {
             block,
             overwrites,
             tally,
+            is_strong: false,
         }
     }
 }
@@ -246,13 +256,25 @@ impl Racecheck {
             if !matches!(fault.kind, FaultKind::Budget(_)) {
                 self.tally.clear();
             }
-        } else {
+        }
+        if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
             for area in self.global.iter().flatten() {
                 let cross_block = &area.cross_block;
                 cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
             }
         }
-        self.findings = self.tally.findings(&self.geometry);
+        let excuse = |_, first: InstructionId, second: Option<InstructionId>| {
+            let same = self.stored.are_same(first, second?);
+            same.then_some("both store one and the same value, always")
+        };
+        let is_strong = |id: InstructionId| !self.semantics[id.index()].is_plain_access;
+        let guesses = &self.updates.guesses;
+        let of = |id: InstructionId| self.semantics[id.index()];
+        self.tally.drop_pairs(|first, second| {
+            let is_end = of(first).ends_mbarrier && of(second).is_mbarrier;
+            is_end || guesses.contains(&second) && is_strong(first)
+        });
+        self.findings = self.tally.graded_findings(&self.geometry, excuse);
         // The shadow is large and not needed any more.
         self.global.clear();
         self.shared = ShadowMemory::default();
@@ -297,7 +319,10 @@ impl Racecheck {
         if access.strong {
             match self.synchronises {
                 true => self.strong(by, access),
-                false => self.irregular(by, access),
+                false => {
+                    self.note_strong(by, access);
+                    self.irregular(by, access);
+                }
             }
             return;
         }
@@ -307,6 +332,7 @@ impl Racecheck {
             // `async_access` has it.
             return;
         }
+        self.stored.note(access);
         if access.space == Space::Shared && access.kind == AccessKind::Store {
             self.catch_up();
             self.shared_written = self.block.clocks.now;
@@ -494,6 +520,8 @@ impl Observer for Racecheck {
             }
         }
         self.seen.extend(worker.seen);
+        self.stored.merge(worker.stored);
+        self.updates.guesses.extend(worker.updates.guesses);
         self.tally.merge(worker.tally);
     }
 
@@ -505,9 +533,7 @@ impl Observer for Racecheck {
             Event::BlockStart { block, .. } => self.block_start(block),
             Event::BlockEnd { block, .. } => self.block_end(block),
             Event::Access { warp, accesses } => {
-                if self.updates.is_active {
-                    accesses.for_each(|access| self.note_update(warp, access));
-                }
+                self.compare_reads(warp, accesses);
                 match accesses.0 {
                     Form::Full(access) => self.memory_access(warp, access),
                     Form::Repeated(access) => self.repeated_access(warp, access),

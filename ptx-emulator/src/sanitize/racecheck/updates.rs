@@ -1,24 +1,30 @@
-//! Atomics on shared memory against plain reads: which nothing orders, as where a barrier is
-//! missing behind a histogram.
+//! Strong writes (atomics, and volatile, relaxed or releasing stores) against plain reads: which
+//! nothing orders, as where a barrier is missing behind a histogram.
 //!
-//! Atomics do not race with each other, and count as reads elsewhere. Here they are compared with
-//! plain reads, in kernels that have atomics on shared memory; other kernels pay nothing.
+//! Strong accesses do not race with each other, and are recorded elsewhere as reads, which race
+//! with plain writes. Here the strong writes are compared with plain reads: a strong write with the
+//! reads before it that the shadow memory holds, a plain read with the strong writes since the last
+//! barrier of the block. Kernels without strong writes pay nothing, and others pay for a plain read
+//! only while there are strong writes to the same space.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
 
 use super::super::finding::{Actor, Example, Problem};
+use super::super::launch_geometry::flatten;
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
-use super::Racecheck;
-use crate::ir::{AccessKind, InstructionClass, InstructionId, Space};
+use super::{Racecheck, block_number};
+use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
-use crate::observer::{MemoryAccess, WarpContext};
+use crate::observer::{Accesses, Calls, Form, MemoryAccess, WarpContext};
 
-/// Accesses to one word that are remembered; of more, the first ones.
-const MAX_ACCESSES: usize = 64;
+/// Strong writes to one word that are remembered; of more, the first ones.
+const REMEMBERED: usize = 4;
 
-/// An access to a word by lanes of one warp.
-#[derive(Clone, Copy, Debug)]
+/// A strong write to a word by lanes of one warp.
+#[derive(Clone, Copy, Debug, Default)]
 struct Past {
     stamp: u32,
     origin: Origin,
@@ -27,142 +33,360 @@ struct Past {
     bytes: u8,
 }
 
-/// The atomics and the plain reads of a word since the last barrier of the block.
-#[derive(Clone, Debug, Default)]
-struct Accesses {
-    atomics: Vec<Past>,
-    reads: Vec<Past>,
+/// The strong writes to a word since the last barrier of the block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    count: usize,
+    writes: [Past; REMEMBERED],
 }
 
-/// Words of shared memory by address.
+impl Word {
+    fn writes(&self) -> &[Past] {
+        &self.writes[..self.count.min(REMEMBERED)]
+    }
+
+    fn note(&mut self, new: Past, since: u32) {
+        let count = self.count.min(REMEMBERED);
+        let same = |known: &&mut Past| {
+            known.origin.with_lane(0) == new.origin.with_lane(0)
+                && (known.stamp, known.bytes) == (new.stamp, new.bytes)
+        };
+        if let Some(known) = self.writes[..count].iter_mut().find(same) {
+            known.lanes |= new.lanes;
+            return;
+        }
+        let dead = self.writes[..count]
+            .iter()
+            .position(|known| known.stamp < since);
+        if let Some(slot) = dead {
+            self.writes[slot] = new;
+        } else if count < REMEMBERED {
+            self.writes[count] = new;
+            self.count = count + 1;
+        }
+    }
+}
+
+/// Shared and global memory, by word: the strong writes since the last barrier of the block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Updates {
-    /// Whether the kernel has atomics on shared memory.
-    pub(super) is_active: bool,
-    words: HashMap<u64, Accesses>,
+    /// Whether the kernel has strong writes to shared, and to global memory.
+    has: [bool; 2],
+    /// Whether there are entries of shared, and of global memory.
+    live: [bool; 2],
+    words: FxHashMap<(bool, u64), Word>,
+    /// Plain loads of a word by threads that then try to replace it by `atom.cas`, as in the CUDA
+    /// C++ Programming Guide ("Atomic Functions"): where such a read comes out old, the comparison
+    /// fails. They do not race with strong writes.
+    pub(super) guesses: HashSet<InstructionId>,
+}
+
+/// Index in tables by space.
+fn of_space(space: Space) -> Option<usize> {
+    match space {
+        Space::Shared | Space::Cluster => Some(0),
+        Space::Global => Some(1),
+        _ => None,
+    }
 }
 
 impl Updates {
     /// Those of a kernel.
     pub(super) fn of_kernel(kernel: Option<&Kernel>) -> Self {
-        let is_atomic = |kernel: &Kernel, index: usize| {
-            let instruction = kernel.instruction(InstructionId(index as u32));
-            let is_global = instruction.opcode().split('.').any(|part| part == "global");
-            instruction.class() == InstructionClass::Atomic && !is_global
+        let mut updates = Updates::default();
+        let Some(kernel) = kernel else {
+            return updates;
         };
-        let is_active = kernel.is_some_and(|kernel| {
-            (0..kernel.instruction_count()).any(|index| is_atomic(kernel, index))
-        });
-        Updates {
-            is_active,
-            words: HashMap::new(),
+        for index in 0..kernel.instruction_count() as u32 {
+            let opcode = kernel.instruction(InstructionId(index)).opcode();
+            let mut parts = opcode.split('.');
+            let is_strong = |part| matches!(part, "volatile" | "relaxed" | "release" | "mmio");
+            let writes = match parts.next() {
+                Some("atom" | "red") => true,
+                Some("st") => parts.any(is_strong),
+                _ => false,
+            };
+            if writes {
+                let names = |space: &str| opcode.split('.').any(|part| part.starts_with(space));
+                updates.has[0] |= !names("global");
+                updates.has[1] |= !names("shared");
+            }
         }
+        updates
     }
 
     /// Forgets all: a barrier of the block orders them, or a block begins.
     pub(super) fn clear(&mut self) {
-        self.words.clear();
+        if self.live != [false; 2] {
+            self.words.clear();
+            self.live = [false; 2];
+        }
+    }
+
+    /// Whether strong accesses to a space are recorded apart: the kernel has strong writes to it.
+    #[inline(always)]
+    pub(super) fn records(&self, space: Space) -> bool {
+        of_space(space).is_some_and(|space| self.has[space])
     }
 }
 
 impl Racecheck {
-    /// Compares an access to shared memory with those before it, and remembers it.
+    /// Compares plain reads with the strong writes before them.
+    #[inline(always)]
+    pub(super) fn compare_reads(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
+        if self.updates.has == [false; 2] {
+            return;
+        }
+        let (space, is_plain_read) = match accesses.0 {
+            Form::Full(access) => (
+                access.space,
+                access.kind == AccessKind::Load && !access.strong,
+            ),
+            Form::Repeated(access) => (access.space, access.kind == AccessKind::Load),
+            Form::Loads(loads) => (loads.space, true),
+        };
+        if is_plain_read && self.updates.records(space) {
+            accesses.for_each(|access| self.compare_read(warp, access));
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn note_update(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+    fn compare_read(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         let semantics = self.semantics[access.instruction.index()];
-        let is_atomic = access.kind == AccessKind::Atomic;
-        let is_plain_read = access.kind == AccessKind::Load && !access.strong;
-        let is_other = semantics.is_mbarrier || semantics.is_async;
-        if access.space != Space::Shared || is_other || !(is_atomic || is_plain_read) {
+        if semantics.is_mbarrier || semantics.is_async {
             return;
         }
         let by = self.geometry.warp(warp);
-        let own = self.geometry.shared_start(by);
-        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
-        for lane in lanes(access.mask) {
-            let first = access.addresses[lane].wrapping_add(own);
-            let mut at = first;
-            while at < first.saturating_add(u64::from(access.bytes)) {
-                let bytes = match access.bytes {
-                    1 | 2 => ((1u8 << access.bytes) - 1) << (at % 4),
-                    _ => 0xf,
+        let mut addresses = [0; LANES];
+        let flat = match access.space {
+            Space::Cluster => flatten(&self.geometry, access, &mut addresses),
+            _ => *access,
+        };
+        let own = match access.space {
+            Space::Shared => self.geometry.shared_start(by),
+            _ => 0,
+        };
+        let is_global = access.space == Space::Global;
+        if is_global {
+            self.note_plain_read(by, &flat);
+        }
+        if !self.updates.live[usize::from(is_global)] {
+            return;
+        }
+        for lane in lanes(flat.mask) {
+            let first = flat.addresses[lane].wrapping_add(own);
+            let origin = Origin::new(access.instruction.index(), false, by, lane as u32);
+            for (word, bytes) in words(first, access.bytes) {
+                let Some(known) = self.updates.words.get(&(is_global, word)) else {
+                    continue;
                 };
-                let origin = Origin::new(access.instruction.index(), false, by, lane as u32);
-                self.compare_update(at, origin, is_atomic, bytes);
-                let word = self.updates.words.entry(at / 4).or_default();
-                let past = if is_atomic {
-                    &mut word.atomics
-                } else {
-                    &mut word.reads
-                };
-                let same = |known: &&mut Past| {
-                    known.origin.with_lane(0) == origin.with_lane(0)
-                        && (known.stamp, known.bytes) == (now, bytes)
-                };
-                match past.iter_mut().find(same) {
-                    Some(known) => known.lanes |= 1 << lane,
-                    None => {
-                        past.retain(|known| known.stamp >= since);
-                        if past.len() < MAX_ACCESSES {
-                            past.push(Past {
-                                stamp: now,
-                                origin,
-                                lanes: 1 << lane,
-                                bytes,
-                            });
-                        }
+                let clocks = &self.block.clocks;
+                let racing = known.writes().iter().find_map(|past| {
+                    if past.stamp < clocks.since || past.bytes & bytes == 0 {
+                        return None;
                     }
+                    let of_lane = |lane: usize| past.origin.with_lane(lane % LANES);
+                    let is_open = |other: &Origin| {
+                        other.thread() != origin.thread()
+                            && !clocks.is_ordered(*other, past.stamp, origin.thread())
+                    };
+                    lanes(past.lanes).map(of_lane).find(is_open)
+                });
+                if let Some(write) = racing {
+                    self.report_update(is_global, 4 * word, write, origin, bytes);
                 }
-                at += 4;
             }
         }
     }
 
-    /// Reports an earlier access of the other kind that nothing orders before this one.
-    fn compare_update(&mut self, address: u64, origin: Origin, is_atomic: bool, bytes: u8) {
-        let Some(word) = self.updates.words.get(&(address / 4)) else {
-            return;
-        };
-        let clocks = &self.block.clocks;
-        let others = if is_atomic {
-            &word.reads
-        } else {
-            &word.atomics
-        };
-        let racing = others.iter().find_map(|past| {
-            if past.stamp < clocks.since || past.bytes & bytes == 0 {
-                return None;
-            }
-            let of_lane = |lane: usize| past.origin.with_lane(lane % LANES);
-            let is_open = |other: &Origin| {
-                other.thread() != origin.thread()
-                    && !clocks.is_ordered(*other, past.stamp, origin.thread())
+    /// Records reads for races between blocks. Elsewhere a block's first read of a cell is
+    /// recorded, and a strong access counts as a read.
+    fn note_plain_read(&mut self, by: u32, access: &MemoryAccess<'_>) {
+        let block = block_number(self.block.index);
+        for lane in lanes(access.mask) {
+            let address = access.addresses[lane];
+            let Some(allocation) =
+                self.allocation_index(access.instruction, address, access.bytes.into())
+            else {
+                continue;
             };
-            lanes(past.lanes).map(of_lane).find(is_open)
-        });
-        let Some(other) = racing else {
+            let start = self.block.clocks.block_start;
+            if self.global[allocation]
+                .as_ref()
+                .is_none_or(|area| area.strong < start)
+            {
+                continue;
+            }
+            let mut view = self.view(Space::Global, allocation, by);
+            let origin = view.origin(access.instruction, by).with_lane(lane);
+            let first = view.first_cell(address, access.bytes);
+            let count = (access.bytes >> view.cells.shift) as usize;
+            if let Some(cross_block) = &mut view.cross_block {
+                for cell in first..first + count {
+                    cross_block.note_read(cell, block, origin);
+                }
+            }
+        }
+    }
+
+    /// Compares a strong write with the plain reads before it, and remembers it. `access` is flat:
+    /// its addresses in shared memory count from the start of the cluster's.
+    #[inline(never)]
+    pub(super) fn note_strong(&mut self, by: u32, access: &MemoryAccess<'_>) {
+        let Some(space) = of_space(access.space) else {
             return;
         };
-        let (atomic, read) = if is_atomic {
-            (origin, other)
-        } else {
-            (other, origin)
+        if !self.updates.has[space] {
+            return;
+        }
+        self.catch_up();
+        let writes = access.kind != AccessKind::Load;
+        let is_global = access.space == Space::Global;
+        let own = match access.space {
+            Space::Shared => self.geometry.shared_start(by),
+            _ => 0,
         };
+        let is_cas = self.semantics[access.instruction.index()].is_compare_and_swap;
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        self.updates.live[space] |= writes;
+        for lane in lanes(access.mask) {
+            let origin = Origin::new(access.instruction.index(), false, by, lane as u32);
+            self.compare_write(by, access, lane, (writes, is_cas));
+            if !writes {
+                continue;
+            }
+            let first = access.addresses[lane].wrapping_add(own);
+            for (word, bytes) in words(first, access.bytes) {
+                let past = Past {
+                    stamp: now,
+                    origin,
+                    lanes: 1 << lane,
+                    bytes,
+                };
+                let entry = self.updates.words.entry((is_global, word));
+                entry.or_default().note(past, since);
+            }
+        }
+    }
+
+    /// Compares a strong access of a lane with the plain reads that the shadow memory holds, and
+    /// records it for races between blocks.
+    fn compare_write(
+        &mut self,
+        by: u32,
+        access: &MemoryAccess<'_>,
+        lane: usize,
+        (writes, is_cas): (bool, bool),
+    ) {
+        let address = access.addresses[lane];
+        let is_global = access.space == Space::Global;
+        let allocation = match access.space {
+            Space::Global => {
+                match self.allocation_index(access.instruction, address, access.bytes.into()) {
+                    Some(allocation) => allocation,
+                    None => return,
+                }
+            }
+            _ => 0,
+        };
+        let block = block_number(self.block.index);
+        let now = self.block.clocks.now;
+        let view = self.view(access.space, allocation, by);
+        if !view.holds(address, access.bytes) {
+            return;
+        }
+        let mut view = view;
+        let origin = view.origin(access.instruction, by).with_lane(lane);
+        let first = view.first_cell(address, access.bytes);
+        let cells = first..first + (access.bytes >> view.cells.shift) as usize;
+        if let Some(cross_block) = &mut view.cross_block {
+            for cell in cells.clone() {
+                cross_block.note_strong(cell, block, origin, writes);
+            }
+        }
+        let shift = view.cells.shift;
+        let base = if is_global { view.base } else { 0 };
+        let mut racing = None;
+        let mut own_reads = [None; 2];
+        for cell in cells {
+            let recorded = view.recorded_reads(cell);
+            for ((stamp, reader, lanes_of), own) in recorded.into_iter().zip(&mut own_reads) {
+                if stamp < view.block.clocks.block_start || reader.is_async() {
+                    continue;
+                }
+                let thread = origin.thread();
+                let by_itself = reader.thread().0 == thread.0 && lanes_of >> lane & 1 != 0;
+                if by_itself {
+                    *own = Some(InstructionId(reader.instruction()));
+                }
+                let is_open = |other: &Origin| {
+                    other.thread() != thread && !view.is_ordered(*other, stamp, origin)
+                };
+                let open = lanes(lanes_of)
+                    .map(|lane| reader.with_lane(lane))
+                    .find(is_open);
+                if writes && racing.is_none() {
+                    racing = open.map(|reader| (reader, base + ((cell as u64) << shift)));
+                }
+            }
+        }
+        if is_global && let Some(area) = &mut self.global[allocation] {
+            area.strong = now;
+        }
+        let is_plain = |id: InstructionId| self.semantics[id.index()].is_plain_load;
+        if is_cas {
+            let own = own_reads.into_iter().flatten().filter(|&id| is_plain(id));
+            self.updates.guesses.extend(own.collect::<Vec<_>>());
+        }
+        if let Some((reader, at)) = racing
+            && self.semantics[reader.instruction() as usize].is_plain_load
+        {
+            let bytes = ((1u32 << access.bytes.min(4)) - 1) as u8;
+            self.report_update(is_global, at, origin, reader, bytes);
+        }
+    }
+
+    fn report_update(
+        &mut self,
+        is_global: bool,
+        address: u64,
+        write: Origin,
+        read: Origin,
+        bytes: u8,
+    ) {
         let actor = |origin: Origin| Actor {
             instruction: InstructionId(origin.instruction()),
             block: self.block.at,
             thread: origin.linear(),
+            calls: Calls::NONE,
         };
+        let is_atomic = self.geometry.action(InstructionId(write.instruction())) == "atomic";
         let example = Example {
             block: self.block.index,
-            space: Space::Shared,
-            address,
+            space: match is_global {
+                true => Space::Global,
+                false => Space::Shared,
+            },
+            address: address + u64::from(bytes.trailing_zeros() % 8),
             bytes: bytes.count_ones(),
-            detail: "an atomic and a plain read".to_owned(),
-            first: actor(atomic),
+            detail: match is_atomic {
+                true => "an atomic and a plain read".to_owned(),
+                false => "a strong write and a plain read".to_owned(),
+            },
+            first: actor(write),
             second: Some(actor(read)),
         };
         self.tally.add(Problem::RaceInBlock, 1, example);
     }
+}
+
+/// The words that an access touches, each with its bytes in it.
+fn words(first: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
+    let end = first.saturating_add(u64::from(bytes));
+    (first / 4..end.div_ceil(4)).map(move |word| {
+        let from = first.max(4 * word) - 4 * word;
+        let to = end.min(4 * word + 4) - 4 * word;
+        (word, (((1u16 << to) - 1) & !((1u16 << from) - 1)) as u8)
+    })
 }

@@ -94,7 +94,7 @@ const FIGURES: &[Figure] = &[
 ///
 /// `multiprocessors` is how many of them the launches of kernels that plan by it are made for.
 pub fn counters(kernels: &[&str], shape: Shape, multiprocessors: Option<u32>) -> String {
-    let measured: Vec<Measurement> = kernels
+    let measured: Vec<(Measurement, Option<u64>)> = kernels
         .par_iter()
         .map(|name| {
             let emulator = EmulatorEngine::new();
@@ -107,17 +107,30 @@ pub fn counters(kernels: &[&str], shape: Shape, multiprocessors: Option<u32>) ->
                 .and_then(|admitted| profile(&emulator, &admitted, SEED))
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(profile.verdict.ok, "{name}");
-            Measurement::from(&profile.counters)
+            let moved = profile.launches().map(|of| of.total().bytes_moved());
+            let of_several = (!profile.following.is_empty()).then(|| moved.sum());
+            (Measurement::from(profile.main()), of_several)
         })
         .collect();
     let mut rows = vec![head(kernels)];
     for (name, figure) in FIGURES {
-        let cells: Vec<Option<String>> = measured.iter().map(figure).collect();
+        let cells = measured.iter().map(|(of, _)| figure(of));
+        let cells: Vec<Option<String>> = cells.collect();
         if cells.iter().any(Option::is_some) {
             let mut row = vec![(*name).to_owned()];
             row.extend(cells.into_iter().map(Option::unwrap_or_default));
             rows.push(row);
         }
+    }
+    // Figures above are those of the kernel that does most of the work.
+    if measured.iter().any(|(_, of_all)| of_all.is_some()) {
+        let mut row = vec!["bytes moved by all launches".to_owned()];
+        let cells = measured.iter().map(|(of, of_all)| {
+            let moved = of_all.unwrap_or_else(|| of.total.bytes_moved());
+            grouped(moved)
+        });
+        row.extend(cells);
+        rows.push(row);
     }
     let operation = catalogue::find(kernels[0]).expect("is there").operation;
     format!(

@@ -6,6 +6,7 @@
 mod counters;
 mod fragments;
 mod pages;
+mod predicted;
 mod prose;
 mod results;
 mod terminal;

@@ -85,7 +85,8 @@ fn everything_that_is_included_exists() {
 fn every_fragment_is_shown() {
     let mut shown = BTreeSet::new();
     for (page, text) in pages() {
-        for (file, _) in includes(&text) {
+        let pictures = between(&text, "](", ")").filter(|target| target.ends_with(".svg"));
+        for file in includes(&text).map(|(file, _)| file).chain(pictures) {
             if let Some(name) = file.rsplit_once("generated/").map(|(_, name)| name) {
                 let known = fragments().any(|(fragment, _)| *fragment == name);
                 assert!(known, "{page} includes {name}, which nothing writes");
@@ -207,7 +208,7 @@ fn check(page: &str, command: &str) {
         .get(2)
         .filter(|word| words[1] == "learn" && !word.starts_with("--"));
     if let Some(name) = exercise {
-        let is_known = ["start", "list"].contains(&name.as_str())
+        let is_known = ["start", "list", "export"].contains(&name.as_str())
             || warpladder_learn::ALL
                 .iter()
                 .any(|exercise| exercise.name == name);

@@ -62,6 +62,7 @@ fn words(code: &str) -> String {
         Bound::Blocks,
         Bound::Latency,
         Bound::Barriers,
+        Bound::Atomics,
     ];
     let bound = all
         .iter()

@@ -53,6 +53,17 @@ pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
     format!("```console{wrap}\n$ {command}\n{}\n```\n", shown.trim_end())
 }
 
+/// The picture of a kernel's accesses, as SVG.
+pub fn drawn(kernel: &str, size: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_warpladder"))
+        .args(["draw", kernel, "--shape", size, "--svg", "-"])
+        .output()
+        .expect("the program is there");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "draw {kernel}: {complaint}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
 /// What a reader types in the first minutes, in a clone of the repository.
 const FIRST_MINUTES: [&str; 4] = [
     "--engine emulator --family transpose",

@@ -3,6 +3,7 @@
 mod baseline;
 mod catalogue;
 mod devices;
+mod draw;
 mod files;
 mod formats;
 mod interrupted;

@@ -206,9 +206,120 @@ const ELSEWHERE: &[Unreported] = &[
     },
 ];
 
+/// Mutants of the families beside the products that are right all the same.
+const EQUIVALENT_OF_FAMILIES: &[Unreported] = &[
+    Unreported {
+        kernels: &[
+            &["reduce_shuffle", "reduce_vec4", "reduce_blocks"],
+            &["reduce_partial_sums", "reduce_one_pass"],
+            &["softmax_three_pass", "layernorm_three_pass"],
+        ],
+        kind: "guard",
+        source: "block: if lane == 0 {",
+        copies: &[0],
+        reason: "Which lane stores what the warp has: all of them have the same.",
+    },
+    Unreported {
+        kernels: &[&[
+            "reduce_one_pass",
+            "softmax_three_pass",
+            "layernorm_three_pass",
+        ]],
+        kind: "guard",
+        source: "block: if lane == 0 {",
+        copies: &[1],
+        reason: "The same of the second reduction.",
+    },
+    Unreported {
+        kernels: &[&["reduce_clear"]],
+        kind: "guard",
+        source: "reduce_clear: if thread::index_1d() == 0 {",
+        copies: &[0],
+        reason: "Which lane stores 0: all of them would store the same.",
+    },
+    Unreported {
+        kernels: &[&["spmv_warp", "spmv_lanes"]],
+        kind: "guard",
+        source: "spmv_warp: sum += other;",
+        copies: &[0],
+        reason: "Which lane stores a row's sum: all of its lanes have the same.",
+    },
+    Unreported {
+        kernels: &[&["reduce_one_pass"]],
+        kind: "barrier",
+        source: "reduce_one_pass: *partial_sums.add(thread::block_idx_x() as usize) = sum;",
+        copies: &[0],
+        reason: "The barrier between a block's stores and its count: here the thread that counts \
+            is the one that stored.",
+    },
+    Unreported {
+        kernels: &[&["scan_blelloch_tiles"]],
+        kind: "barrier",
+        source: "scan_blelloch: *tree.add(TILE - 1) = 0;",
+        copies: &[0],
+        reason: "The barrier before the level of the root, which the thread has that cleared it.",
+    },
+    Unreported {
+        kernels: &[&["scan_look_back"]],
+        kind: "guard",
+        source: "scan_look_back: if warp_index() == 0 {",
+        copies: &[0],
+        reason: "Whether a warp looks back: the others would do it for nothing.",
+    },
+];
+
+/// Mutants that access what they may, and compute something else or do not end: the check of the
+/// output finds them, and no sanitizer has anything to say.
+const WRONG_OF_FAMILIES: &[Unreported] = &[
+    Unreported {
+        kernels: &[&["histogram_shared", "histogram_warp"]],
+        kind: "guard",
+        source: "histogram_shared: from + e < input.len(),",
+        copies: &[0, 1],
+        reason: "Whether an element is there: others would be counted as 0.",
+    },
+    Unreported {
+        kernels: &[&["histogram_warp"]],
+        kind: "guard",
+        source: "histogram_warp: let matched = if is_there { bin } else { BINS } as u32;",
+        copies: &[0, 1],
+        reason: "The same: lanes without an element would match those of bin 0.",
+    },
+    Unreported {
+        kernels: &[&["reduce_shuffle"]],
+        kind: "guard",
+        source: "reduce_shuffle: if thread::thread_idx_x() == 0 {",
+        copies: &[0],
+        reason: "Which threads add the block's sum to the output: it would be added 256 times.",
+    },
+    Unreported {
+        kernels: &[&["reduce_vec4"]],
+        kind: "guard",
+        source: "reduce_vec4: if thread::thread_idx_x() == 0 {",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["reduce_one_pass"]],
+        kind: "store",
+        source: "fix_up: *counter = 0;",
+        copies: &[0],
+        reason: "The counter for the next launch: no block of the next one would be the last.",
+    },
+    Unreported {
+        kernels: &[&["scan_look_back"]],
+        kind: "guard",
+        source: "scan_look_back: if number > 0 {",
+        copies: &[0],
+        reason: "Whether there is a tile before: the first would wait for itself.",
+    },
+];
+
 /// Kernel and mutant.
 pub fn all() -> impl Iterator<Item = (&'static str, String)> {
-    EQUIVALENT.iter().chain(ELSEWHERE).flat_map(|entry| {
+    let of_products = EQUIVALENT.iter().chain(ELSEWHERE);
+    let of_families = EQUIVALENT_OF_FAMILIES.iter().chain(WRONG_OF_FAMILIES);
+    of_products.chain(of_families).flat_map(|entry| {
         let name = |&copy| mutants::name(entry.kind, entry.source, copy);
         let names: Vec<String> = entry.copies.iter().map(name).collect();
         let of_kernel = move |kernel| names.clone().into_iter().map(move |name| (kernel, name));

@@ -1,9 +1,11 @@
 //! Everything in the book that is output: file in `book/src/generated`, and what writes it.
 
+mod families;
 mod others;
+mod pictures;
 mod products;
 
-use super::{chapters, counters, read, results, terminal};
+use super::{chapters, counters, predicted, read, results, terminal};
 use rayon::prelude::*;
 use test_sample::Sample;
 use warpladder_lab::problem::Shape;
@@ -19,6 +21,8 @@ pub enum Of {
     Measured(&'static [&'static str]),
     /// The same, from a file of `results/h200` at another size.
     MeasuredIn(&'static str, &'static [&'static str]),
+    /// Times that the models give for an H200, at this size.
+    Predicted(&'static [&'static str], Shape),
     /// Figures of a source, by its number, and of one of its groups, by the beginning of its name.
     Sources(&'static str, &'static str),
     /// The same, of these kernels alone.
@@ -35,6 +39,8 @@ pub enum Of {
     Excerpt(&'static str, &'static str, Option<&'static str>),
     /// A recording of the first minutes in a terminal with this number of columns.
     FirstMinutes(u32),
+    /// The picture of a kernel's accesses at this size.
+    Drawn(&'static str, &'static str),
     /// PTX of a module and a kernel, from the line that contains this to the one that contains
     /// that.
     Ptx(&'static str, &'static str, &'static str, &'static str),
@@ -52,13 +58,17 @@ use Of::*;
 
 /// The fragments, by chapter.
 pub fn fragments() -> impl Iterator<Item = &'static (&'static str, Of)> {
-    products::FRAGMENTS.iter().chain(others::FRAGMENTS)
+    let fragments = products::FRAGMENTS.iter().chain(others::FRAGMENTS);
+    fragments
+        .chain(families::FRAGMENTS)
+        .chain(pictures::FRAGMENTS)
 }
 
 fn text(of: Of) -> String {
     match of {
         Counters(kernels, shape) => counters::counters(kernels, shape, None),
         CountersOfTwo(kernels, shape) => counters::counters(kernels, shape, Some(2)),
+        Predicted(kernels, shape) => predicted::predicted(kernels, shape),
         Measured(kernels) => results::measured("run.json", kernels),
         MeasuredIn(file, kernels) => results::measured(file, kernels),
         Sources(source, group) => results::sources(source, group, None),
@@ -69,6 +79,7 @@ fn text(of: Of) -> String {
         Console(command) => terminal::console(command, "", None),
         Excerpt(command, from, until) => terminal::console(command, from, until),
         FirstMinutes(columns) => terminal::first_minutes(columns),
+        Drawn(kernel, size) => terminal::drawn(kernel, size),
         Ptx(module, kernel, from, until) => terminal::ptx(module, kernel, from, until),
     }
 }

@@ -1,0 +1,119 @@
+//! What may be asked of a product beside its operands: precision, operators that are fused with it,
+//! and the generation of GPUs whose kernels compute it.
+
+use crate::device::ComputeCapability;
+use kernels_gpu::gemm::epilogue::fusion::{self, FusionParams};
+
+/// How f32 is multiplied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// As the element type says: f32 by fused multiply-adds.
+    #[default]
+    Native,
+    /// f32 on tensor cores, as sums of three bfloat16 each, of whose products six are computed, from
+    /// compute capability 8.0 on. Errors are of the size of those of fused multiply-adds, or
+    /// smaller. Blocks that meet elements other than zero below 2⁻¹¹⁰, or above the largest
+    /// bfloat16, take fused multiply-adds, which is slower.
+    F32Split,
+}
+
+/// A function that is applied to each element of the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// The element itself.
+    #[default]
+    None,
+    /// max(x, 0).
+    Relu,
+    /// x · Φ(x), by the error function.
+    Gelu,
+    /// The approximation of GELU by the hyperbolic tangent.
+    GeluTanh,
+    /// x / (1 + e^−x).
+    Silu,
+}
+
+/// Which elements of C have the same element of a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BiasAxis {
+    /// Those of a row: the bias has an element for each row of C.
+    Row,
+    /// Those of a column: the bias has an element for each column of C.
+    Column,
+}
+
+impl BiasAxis {
+    /// That of the transposed C.
+    pub fn transposed(self) -> Self {
+        match self {
+            BiasAxis::Row => BiasAxis::Column,
+            BiasAxis::Column => BiasAxis::Row,
+        }
+    }
+}
+
+/// Operators that are fused with a product: C ← f(α · A · B + β · C + bias) + residual, where f is
+/// the activation. Bias and residual have the element type of C.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fusion {
+    /// The bias: input 2 of the plan.
+    pub bias: Option<BiasAxis>,
+    /// The activation.
+    pub activation: Activation,
+    /// The residual, by its leading dimension, which is not 0: the input behind those before. Its
+    /// matrices in a batch lie as far apart as those of C.
+    pub residual: Option<u32>,
+}
+
+impl Fusion {
+    /// Whether nothing is fused.
+    pub fn is_none(&self) -> bool {
+        *self == Fusion::default()
+    }
+
+    /// The inputs of a plan that are bias and residual.
+    pub(super) fn inputs(&self) -> [Option<usize>; 2] {
+        const FIRST: usize = 2;
+        let bias = self.bias.map(|_| FIRST);
+        let residual = self
+            .residual
+            .map(|_| FIRST + usize::from(self.bias.is_some()));
+        [bias, residual]
+    }
+
+    /// As kernels take it.
+    pub(super) fn params(&self, c_16bit: bool) -> FusionParams {
+        FusionParams {
+            bias: match self.bias {
+                None => fusion::bias::NONE,
+                Some(BiasAxis::Row) => fusion::bias::ROW,
+                Some(BiasAxis::Column) => fusion::bias::COLUMN,
+            },
+            activation: match self.activation {
+                Activation::None => fusion::activation::NONE,
+                Activation::Relu => fusion::activation::RELU,
+                Activation::Gelu => fusion::activation::GELU,
+                Activation::GeluTanh => fusion::activation::GELU_TANH,
+                Activation::Silu => fusion::activation::SILU,
+            },
+            residual_leading: self.residual.unwrap_or(0),
+            ..FusionParams::none(c_16bit)
+        }
+    }
+}
+
+/// The generation of GPUs whose kernels compute a product: theirs, or an older one that the device
+/// runs as well.
+///
+/// # Errors
+/// The generation, where it is newer than the device.
+pub fn generation(
+    device: ComputeCapability,
+    asked: Option<ComputeCapability>,
+) -> Result<ComputeCapability, ComputeCapability> {
+    match asked {
+        Some(asked) if asked > device => Err(asked),
+        Some(asked) => Ok(asked),
+        None => Ok(device),
+    }
+}

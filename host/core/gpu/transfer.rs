@@ -1,0 +1,256 @@
+//! Copies of parts of arrays, at once or in the order of a stream.
+//!
+//! A GPU copies beside its kernels from and to page-locked memory alone ([`PinnedArray`]): see
+//! "Asynchronous Concurrent Execution" in the CUDA programming guide.
+
+use super::{DeviceArray, Error, Gpu};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::launch::DevicePtr;
+use bytemuck::Pod;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Elements in page-locked memory of the host, which is freed with the value. The emulator has
+/// ordinary memory in its place.
+pub struct PinnedArray<T> {
+    engine: Arc<dyn Engine>,
+    memory: NonNull<u8>,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+// SAFETY: it owns its memory as a `Vec` does, and elements of `Pod` types may go anywhere; the
+// engine is `Send` and `Sync`.
+unsafe impl<T: Send> Send for PinnedArray<T> {}
+
+// SAFETY: as for `Send`: shared, it is read alone.
+unsafe impl<T: Sync> Sync for PinnedArray<T> {}
+
+impl<T: Pod> PinnedArray<T> {
+    fn new(engine: &Arc<dyn Engine>, len: usize) -> Result<Self, EngineError> {
+        let bytes = len.saturating_mul(size_of::<T>()).max(1);
+        let memory = engine.alloc_pinned(bytes)?;
+        // SAFETY: `alloc_pinned` gives as many bytes, of which nothing else knows yet.
+        unsafe { memory.write_bytes(0, bytes) };
+        Ok(PinnedArray {
+            engine: Arc::clone(engine),
+            memory,
+            len,
+            elements: PhantomData,
+        })
+    }
+}
+
+impl<T: Pod> Deref for PinnedArray<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds `len` elements, aligned to 64 bytes and initialised, for as long
+        // as this value lives; any bytes are a value of a `Pod`.
+        unsafe { std::slice::from_raw_parts(self.memory.cast().as_ptr(), self.len) }
+    }
+}
+
+impl<T: Pod> DerefMut for PinnedArray<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and the value is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.cast().as_ptr(), self.len) }
+    }
+}
+
+impl<T> Drop for PinnedArray<T> {
+    fn drop(&mut self) {
+        let bytes = self.len.saturating_mul(size_of::<T>()).max(1);
+        // SAFETY: the memory is from `alloc_pinned` of this engine with as many bytes, and is not
+        // used again: whoever started a copy on a stream has waited for it (the contract of
+        // `upload_on_stream` and `download_on_stream`).
+        unsafe { self.engine.free_pinned(self.memory, bytes) };
+    }
+}
+
+impl<T: Pod> DeviceArray<T> {
+    /// Waits for what was started, and copies the elements from `start` on to the host.
+    ///
+    /// # Errors
+    /// [`Error::Range`] where there are fewer, [`Error::Engine`] where a kernel failed before.
+    pub fn read(&self, start: usize, values: &mut [T]) -> Result<(), Error> {
+        let from = self.part(start, values.len())?;
+        self.engine.synchronize()?;
+        Ok(self
+            .engine
+            .download(bytemuck::cast_slice_mut(values), from)?)
+    }
+
+    /// Waits for what was started, and copies elements to the device, from `start` on.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn write(&mut self, start: usize, values: &[T]) -> Result<(), Error> {
+        let to = self.part(start, values.len())?;
+        self.engine.synchronize()?;
+        Ok(self.engine.upload(to, bytemuck::cast_slice(values))?)
+    }
+
+    /// The address of `len` elements from `start` on.
+    ///
+    /// # Errors
+    /// [`Error::Range`] where there are fewer.
+    pub fn part(&self, start: usize, len: usize) -> Result<DevicePtr, Error> {
+        within(start, len, self.len())?;
+        Ok(DevicePtr(
+            self.pointer().0 + (start * size_of::<T>()) as u64,
+        ))
+    }
+}
+
+/// Refuses a range that reaches beyond `of` elements.
+fn within(start: usize, len: usize, of: usize) -> Result<(), Error> {
+    match start.checked_add(len) {
+        Some(end) if end <= of => Ok(()),
+        _ => Err(Error::Range { start, len, of }),
+    }
+}
+
+impl Gpu {
+    /// `len` elements in page-locked memory, all bytes 0.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the system has too little.
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedArray<T>, Error> {
+        Ok(PinnedArray::new(&self.queue.engine, len)?)
+    }
+
+    /// Device memory that can still be allocated, in bytes.
+    ///
+    /// # Errors
+    /// What the device refuses.
+    pub fn free_memory(&self) -> Result<u64, Error> {
+        Ok(self.queue.engine.free_memory()?)
+    }
+
+    /// Starts a copy of elements of `from` to the device, to `start` and behind, in the order of
+    /// this stream.
+    ///
+    /// # Errors
+    /// [`Error::Range`], [`Error::WrongDevice`], and what the device refuses.
+    ///
+    /// # Safety
+    /// Until the copy has run, both arrays live, the elements of `from` are not written, and no
+    /// other stream uses those of `to`.
+    pub unsafe fn upload_on_stream<T: Pod>(
+        &self,
+        to: &mut DeviceArray<T>,
+        start: usize,
+        from: &PinnedArray<T>,
+        range: Range<usize>,
+    ) -> Result<(), Error> {
+        let len = range.len();
+        within(range.start, len, from.len())?;
+        self.owns(to, "the array")?;
+        let address = to.part(start, len)?;
+        // SAFETY: both ranges were checked; the caller keeps them as they are.
+        let started = unsafe {
+            let from = from.memory.add(range.start * size_of::<T>());
+            self.queue.upload(address, from, len * size_of::<T>())
+        };
+        Ok(started?)
+    }
+
+    /// Starts a copy of elements of a device array to the host, in the order of this stream.
+    ///
+    /// # Errors
+    /// As [`upload_on_stream`](Self::upload_on_stream).
+    ///
+    /// # Safety
+    /// Until the copy has run, both arrays live, the elements of `to` are not used, and no other
+    /// stream writes those of `from`.
+    pub unsafe fn download_on_stream<T: Pod>(
+        &self,
+        to: &mut PinnedArray<T>,
+        start: usize,
+        from: &DeviceArray<T>,
+        range: Range<usize>,
+    ) -> Result<(), Error> {
+        let len = range.len();
+        within(start, len, to.len())?;
+        self.owns(from, "the array")?;
+        let address = from.part(range.start, len)?;
+        // SAFETY: both ranges were checked; the caller keeps them as they are.
+        let started = unsafe {
+            let to = to.memory.add(start * size_of::<T>());
+            self.queue.download(to, address, len * size_of::<T>())
+        };
+        Ok(started?)
+    }
+
+    /// Starts a copy between arrays of this device, in the order of this stream.
+    ///
+    /// # Errors
+    /// [`Error::Range`], [`Error::WrongDevice`], and what the device refuses.
+    pub fn copy<T: Pod>(
+        &self,
+        to: &mut DeviceArray<T>,
+        start: usize,
+        from: &DeviceArray<T>,
+        range: Range<usize>,
+    ) -> Result<(), Error> {
+        self.owns(to, "the array")?;
+        self.owns(from, "the array")?;
+        let len = range.len();
+        let (to, from) = (to.part(start, len)?, from.part(range.start, len)?);
+        Ok(self.queue.copy(to, from, len * size_of::<T>())?)
+    }
+
+    /// The driver's handle of this stream (a `CUstream`), with its context current in the calling
+    /// thread, for other libraries such as NCCL; `None` on the emulator. It is valid as long as
+    /// this value or a clone of it lives.
+    ///
+    /// # Errors
+    /// Where the context cannot be used any more.
+    pub fn raw_stream(&self) -> Result<Option<NonNull<c_void>>, Error> {
+        Ok(self.queue.raw()?)
+    }
+
+    fn owns<T: Pod>(&self, array: &DeviceArray<T>, what: &'static str) -> Result<(), Error> {
+        match array.is_on(&self.queue.engine) {
+            true => Ok(()),
+            false => Err(Error::WrongDevice { what }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_go_both_ways_and_ranges_are_checked() {
+        let gpu = Gpu::emulated();
+        let mut array = gpu.upload(&[0.0f32; 7]).unwrap();
+        array.write(2, &[1.0, 2.0, 3.0]).unwrap();
+        let mut seen = [0.0; 2];
+        array.read(3, &mut seen).unwrap();
+        assert_eq!(seen, [2.0, 3.0]);
+        let error = array.write(6, &[1.0, 2.0]).unwrap_err().to_string();
+        assert!(error.contains("2 elements from 6 on"), "{error}");
+        assert!(array.read(usize::MAX, &mut seen).is_err());
+
+        let mut pinned = gpu.pinned::<f32>(5).unwrap();
+        assert_eq!(&pinned[..], [0.0; 5]);
+        pinned[1] = 9.0;
+        let other = gpu.stream().unwrap();
+        // SAFETY: the emulator has copied when the call returns.
+        unsafe { other.upload_on_stream(&mut array, 6, &pinned, 1..2) }.unwrap();
+        // SAFETY: the same.
+        unsafe { other.download_on_stream(&mut pinned, 3, &array, 5..7) }.unwrap();
+        assert_eq!(&pinned[..], [0.0, 9.0, 0.0, 0.0, 9.0]);
+        // SAFETY: it is refused.
+        let refused = unsafe { other.upload_on_stream(&mut array, 0, &pinned, 4..6) };
+        assert!(refused.is_err());
+        assert!(other.raw_stream().unwrap().is_none());
+    }
+}

@@ -1,0 +1,111 @@
+//! Attention of heads.
+
+use super::request::of_launches;
+use super::{Family, Implementation, PlanRequest, Precondition, Rung};
+use crate::problem::Operation;
+use kernels_gpu::geometry::Geometry;
+use kernels_gpu::ladder::attention::attention_naive::{
+    SCORES_GEOMETRY, SOFTMAX_GEOMETRY, VALUES_GEOMETRY,
+};
+use kernels_gpu::ladder::attention::{HEAD, attention_mma, attention_online};
+use warpladder::device::ComputeCapability;
+use warpladder::element::ElementType::{self, Bf16, F16, F32};
+use warpladder::launch::Dim3;
+use warpladder::launch::Param::{self, Input, Output, U32, Workspace};
+use warpladder::plan::{Plan, PlannedLaunch};
+
+const fn rung(
+    name: &'static str,
+    element: ElementType,
+    implementation: Implementation,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        name,
+        family: Family::Attention,
+        source: "-",
+        summary,
+        element,
+        operation: Operation::Attention,
+        precondition: Precondition::Multiples {
+            m: 1,
+            n: HEAD as u32,
+            k: 1,
+        },
+        implementation,
+    }
+}
+
+const fn kernel(geometry: Geometry, compute_capability: ComputeCapability) -> Implementation {
+    Implementation::Kernel {
+        geometry,
+        compute_capability,
+    }
+}
+
+/// Scores of all heads in the workspace: two products, and a softmax between them.
+fn naive(request: &PlanRequest) -> Plan {
+    let [queries, width, keys] = [request.shape.m, request.shape.n, request.shape.k].map(u64::from);
+    let heads = width / HEAD as u64;
+    let size = [request.shape.m, request.shape.n, request.shape.k].map(U32);
+    let with_size = |params: &[Param]| [params, &size[..]].concat();
+    let launch = |entry, geometry: Geometry, grid, params| PlannedLaunch {
+        entry,
+        compute_capability: ComputeCapability::V7_0,
+        grid,
+        block: geometry.block().into(),
+        cluster: Dim3::ONE,
+        shared_bytes: 0,
+        params,
+    };
+    // Blocks of one head, and all heads behind that.
+    let tiles = |geometry: Geometry, columns| {
+        let [x, y, _] = geometry.grid(queries, columns, 1);
+        [x, y, heads]
+    };
+    let [rows, ..] = SOFTMAX_GEOMETRY.grid(1, queries, 1);
+    let softmax = vec![Workspace, U32(request.shape.m), U32(request.shape.k)];
+    Plan {
+        workspace_bytes: (heads * queries)
+            .saturating_mul(keys)
+            .saturating_mul(size_of::<f32>() as u64),
+        ..of_launches(vec![
+            launch(
+                "attention_scores",
+                SCORES_GEOMETRY,
+                tiles(SCORES_GEOMETRY, keys),
+                with_size(&[Input(0), Input(1), Workspace]),
+            ),
+            launch(
+                "attention_softmax",
+                SOFTMAX_GEOMETRY,
+                // Without a key there is no row to divide.
+                [rows, heads * keys.min(1), 1],
+                softmax,
+            ),
+            launch(
+                "attention_values",
+                VALUES_GEOMETRY,
+                tiles(VALUES_GEOMETRY, HEAD as u64),
+                with_size(&[Workspace, Input(2), Output]),
+            ),
+        ])
+    }
+}
+
+const NAIVE: Implementation = Implementation::Planned {
+    plan: naive,
+    compute_capability: ComputeCapability::V7_0,
+    any_layout: false,
+};
+
+#[rustfmt::skip]
+pub(super) const RUNGS: &[Rung] = &[
+    rung("attention_naive", F32, NAIVE, "three launches, scores in memory"),
+    rung("attention_online", F32, kernel(attention_online::GEOMETRY, ComputeCapability::V7_0),
+        "online softmax, a thread a query"),
+    rung("attention_mma_f16", F16, kernel(attention_mma::GEOMETRY, ComputeCapability::V8_0),
+        "online softmax, both products on tensor cores"),
+    rung("attention_mma_bf16", Bf16, kernel(attention_mma::GEOMETRY, ComputeCapability::V8_0),
+        "online softmax, both products on tensor cores"),
+];

@@ -1,0 +1,389 @@
+//! Operators of single elements behind the linear combination of a GEMM: bias, activations,
+//! residuals.
+//!
+//! D = f(α · accumulator + β · C), where f is an [`ElementOp`]. A tuple of two is their composition,
+//! the first one first, so `(Bias, (Gelu, AddResidual))` is a fused epilogue. The kernels of the
+//! library have [`Chosen`], whose parts are given at launch by a [`FusionParams`]; a kernel in
+//! another crate may name any other type.
+//!
+//! # Source
+//! Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", 2016; Elfwing, Uchibe and Doya,
+//! "Sigmoid-Weighted Linear Units for Neural Network Function Approximation", 2017 (SiLU).
+
+use super::output_op::{LinearCombination, OutputOp};
+use super::staged::AnyMatrix;
+use crate::gemm::GemmParams;
+use crate::gemm::element::Output;
+use cuda_std::float16::Widen;
+use cuda_std::float::{GpuFloat, single};
+
+/// A function of an element of the result and of its place, row and column of C.
+pub trait ElementOp: Copy {
+    /// Its value.
+    fn apply(&self, at: [usize; 2], value: f32) -> f32;
+
+    /// Whether it is the identity.
+    #[inline(always)]
+    fn is_identity(&self) -> bool {
+        false
+    }
+}
+
+impl ElementOp for () {
+    #[inline(always)]
+    fn is_identity(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn apply(&self, _: [usize; 2], value: f32) -> f32 {
+        value
+    }
+}
+
+impl<F: ElementOp, G: ElementOp> ElementOp for (F, G) {
+    #[inline(always)]
+    fn apply(&self, at: [usize; 2], value: f32) -> f32 {
+        self.1.apply(at, self.0.apply(at, value))
+    }
+}
+
+/// The output operator of a linear combination with an [`ElementOp`] behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fused<F> {
+    linear: LinearCombination<f32>,
+    /// None of partial sums.
+    then: Option<F>,
+}
+
+impl<F: ElementOp> Fused<F> {
+    /// That of a GEMM.
+    #[inline(always)]
+    pub fn with(params: &GemmParams<f32>, then: F) -> Self {
+        Fused {
+            linear: LinearCombination::new(params),
+            then: Some(then),
+        }
+    }
+}
+
+impl<F: ElementOp> OutputOp<f32> for Fused<F> {
+    /// The linear combination alone.
+    #[inline(always)]
+    fn new(params: &GemmParams<f32>) -> Self {
+        Fused {
+            linear: LinearCombination::new(params),
+            then: None,
+        }
+    }
+
+    #[inline(always)]
+    fn of_partial_sums() -> Self {
+        Fused {
+            linear: LinearCombination::of_partial_sums(),
+            then: None,
+        }
+    }
+
+    #[inline(always)]
+    fn is_source_needed(&self) -> bool {
+        self.linear.is_source_needed()
+    }
+
+    #[inline(always)]
+    fn scale(&self, accumulator: f32) -> f32 {
+        self.linear.scale(accumulator)
+    }
+
+    #[inline(always)]
+    fn combine(&self, scaled: f32, source: f32) -> f32 {
+        self.linear.combine(scaled, source)
+    }
+
+    #[inline(always)]
+    fn has_finish(&self) -> bool {
+        self.then.is_some_and(|then| !then.is_identity())
+    }
+
+    #[inline(always)]
+    fn finish(&self, at: [usize; 2], result: f32) -> f32 {
+        match self.then {
+            Some(then) => then.apply(at, result),
+            None => result,
+        }
+    }
+}
+
+/// Adds an element of a vector: by the row of C, or by its column.
+#[derive(Clone, Copy, Debug)]
+pub struct Bias<T, const BY_ROW: bool>(*const T);
+
+impl<T, const BY_ROW: bool> Bias<T, BY_ROW> {
+    /// The bias `vector`.
+    ///
+    /// # Safety
+    /// It has an element for each row of C, or for each column, that no thread writes.
+    #[inline(always)]
+    pub unsafe fn new(vector: *const T) -> Self {
+        Bias(vector)
+    }
+}
+
+impl<T: Widen<Wide = f32>, const BY_ROW: bool> ElementOp for Bias<T, BY_ROW> {
+    #[inline(always)]
+    fn apply(&self, [row, column]: [usize; 2], value: f32) -> f32 {
+        let index = if BY_ROW { row } else { column };
+        // SAFETY: the vector has an element for it by the contract of `new`.
+        value + unsafe { *self.0.wrapping_add(index) }.widen()
+    }
+}
+
+/// Adds the element of a matrix at the same place.
+#[derive(Clone, Copy, Debug)]
+pub struct AddResidual<T> {
+    matrix: *const T,
+    leading: usize,
+}
+
+impl<T> AddResidual<T> {
+    /// The residual `matrix`, whose rows are `leading` elements apart.
+    ///
+    /// # Safety
+    /// It has the rows and columns of C, and no other thread writes them.
+    #[inline(always)]
+    pub unsafe fn new(matrix: *const T, leading: usize) -> Self {
+        AddResidual { matrix, leading }
+    }
+}
+
+impl<T: Widen<Wide = f32>> ElementOp for AddResidual<T> {
+    #[inline(always)]
+    fn apply(&self, [row, column]: [usize; 2], value: f32) -> f32 {
+        let from = self.matrix.wrapping_add(row * self.leading + column);
+        // SAFETY: the matrix has the element by the contract of `new`.
+        value + unsafe { *from }.widen()
+    }
+}
+
+/// max(x, 0). NaN stays NaN.
+#[derive(Clone, Copy, Debug)]
+pub struct Relu;
+
+impl ElementOp for Relu {
+    #[inline(always)]
+    fn apply(&self, _: [usize; 2], value: f32) -> f32 {
+        if value < 0.0 { 0.0 } else { value }
+    }
+}
+
+/// x · Φ(x), where Φ is the distribution function of normal numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Gelu;
+
+impl ElementOp for Gelu {
+    #[inline(always)]
+    fn apply(&self, _: [usize; 2], value: f32) -> f32 {
+        gelu(value)
+    }
+}
+
+/// GELU's approximation ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+#[derive(Clone, Copy, Debug)]
+pub struct GeluTanh;
+
+impl ElementOp for GeluTanh {
+    #[inline(always)]
+    fn apply(&self, _: [usize; 2], value: f32) -> f32 {
+        gelu_tanh(value)
+    }
+}
+
+/// x / (1 + e^−x), also called swish.
+#[derive(Clone, Copy, Debug)]
+pub struct Silu;
+
+impl ElementOp for Silu {
+    #[inline(always)]
+    fn apply(&self, _: [usize; 2], value: f32) -> f32 {
+        silu(value)
+    }
+}
+
+/// GELU. The complementary error function is a Chebyshev fit whose relative error is at most
+/// 1.2 · 10⁻⁷ (Press et al., "Numerical Recipes", 6.2, `erfcc`).
+#[inline]
+pub fn gelu(x: f32) -> f32 {
+    // Beyond it the result is 0 or x.
+    const LARGEST: f32 = 14.5;
+    let z = (x.abs() * core::f32::consts::FRAC_1_SQRT_2).min(LARGEST);
+    let t = 1.0 / (1.0 + 0.5 * z);
+    let coefficients = [
+        0.170_872_77,
+        -0.822_152_23,
+        1.488_515_87,
+        -1.135_203_98,
+        0.278_868_07,
+        -0.186_288_06,
+        0.096_784_18,
+        0.374_091_96,
+        1.000_023_68,
+        -1.265_512_23,
+    ];
+    let mut fit = 0.0_f32;
+    for coefficient in coefficients {
+        fit = fma(fit, t, coefficient);
+    }
+    let complement = t * single::exp(fma(-z, z, fit));
+    let upper = 0.5 * complement;
+    // Φ(x) is the upper tail for negative x, and its complement otherwise.
+    if x < 0.0 { x * upper } else { x - x * upper }
+}
+
+/// The approximation of GELU by the hyperbolic tangent.
+#[inline]
+pub fn gelu_tanh(x: f32) -> f32 {
+    // √(2/π), and that times 0.044715. ½ (1 + tanh(y)) is the logistic function of 2y.
+    let y = x * fma(x * x, 0.035_677_408, 0.797_884_56);
+    x * logistic(2.0 * y)
+}
+
+/// SiLU.
+#[inline]
+pub fn silu(x: f32) -> f32 {
+    x * logistic(x)
+}
+
+/// 1 / (1 + e^−x). It is 0 where e^−x is not finite.
+#[inline(always)]
+fn logistic(x: f32) -> f32 {
+    1.0 / (1.0 + single::exp(-x))
+}
+
+/// `a · b + c`, rounded once.
+#[inline(always)]
+fn fma(a: f32, b: f32, c: f32) -> f32 {
+    GpuFloat::mul_add(a, b, c)
+}
+
+/// Which activation, by the number in a [`FusionParams`].
+pub mod activation {
+    /// None.
+    pub const NONE: u32 = 0;
+    /// [`Relu`](super::Relu).
+    pub const RELU: u32 = 1;
+    /// [`Gelu`](super::Gelu).
+    pub const GELU: u32 = 2;
+    /// [`GeluTanh`](super::GeluTanh).
+    pub const GELU_TANH: u32 = 3;
+    /// [`Silu`](super::Silu).
+    pub const SILU: u32 = 4;
+}
+
+/// Which bias, by the number in a [`FusionParams`].
+pub mod bias {
+    /// None.
+    pub const NONE: u32 = 0;
+    /// An element for each row of C.
+    pub const ROW: u32 = 1;
+    /// An element for each column of C.
+    pub const COLUMN: u32 = 2;
+}
+
+/// The operator of a launch, passed by value. Bias and residual have the elements of C.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FusionParams {
+    /// 1 where C is of the 16-bit elements of A and B, 0 where it is of f32.
+    pub c_16bit: u32,
+    /// A constant of [`bias`].
+    pub bias: u32,
+    /// A constant of [`activation`].
+    pub activation: u32,
+    /// Leading dimension of the residual, or 0 where there is none.
+    pub residual_leading: u32,
+}
+
+impl FusionParams {
+    /// The linear combination alone.
+    pub const fn none(c_16bit: bool) -> Self {
+        FusionParams {
+            c_16bit: c_16bit as u32,
+            bias: bias::NONE,
+            activation: activation::NONE,
+            residual_leading: 0,
+        }
+    }
+}
+
+/// The operator of a [`FusionParams`]: bias, then activation, then residual. `N` is the type of C's
+/// elements where they are of 16 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<N> {
+    params: FusionParams,
+    bias: AnyMatrix<N>,
+    residual: AnyMatrix<N>,
+}
+
+impl<N: Output<Wide = f32>> Chosen<N> {
+    /// The operator of `params`, with the residual `offset` elements from its start on.
+    ///
+    /// # Safety
+    /// Where `params` have them, `bias` has an element for each row or column of C, and `residual`
+    /// has an element for each of C. They are of C's type, and no thread writes them.
+    #[inline(always)]
+    pub unsafe fn new(
+        params: FusionParams,
+        [bias, residual]: [*const u8; 2],
+        offset: usize,
+    ) -> Self {
+        let matrix = |start: *const u8, offset, leading: u32| {
+            AnyMatrix::new(start.cast_mut(), offset, leading as usize, params.c_16bit != 0)
+        };
+        Chosen {
+            params,
+            bias: matrix(bias, 0, 0),
+            residual: matrix(residual, offset, params.residual_leading),
+        }
+    }
+}
+
+impl<N: Output<Wide = f32>> ElementOp for Chosen<N> {
+    #[inline(always)]
+    fn is_identity(&self) -> bool {
+        let FusionParams {
+            bias,
+            activation,
+            residual_leading,
+            ..
+        } = self.params;
+        (bias | activation | residual_leading) == 0
+    }
+
+    #[inline(always)]
+    fn apply(&self, at: [usize; 2], value: f32) -> f32 {
+        let FusionParams {
+            bias,
+            activation,
+            residual_leading,
+            ..
+        } = self.params;
+        let mut value = value;
+        if bias != bias::NONE {
+            let index = if bias == bias::ROW { at[0] } else { at[1] };
+            // SAFETY: there is an element for it by the contract of `new`.
+            value += unsafe { self.bias.load(0, index) };
+        }
+        value = match activation {
+            activation::RELU => Relu.apply(at, value),
+            activation::GELU => Gelu.apply(at, value),
+            activation::GELU_TANH => GeluTanh.apply(at, value),
+            activation::SILU => Silu.apply(at, value),
+            _ => value,
+        };
+        if residual_leading != 0 {
+            // SAFETY: there is an element for it by the contract of `new`.
+            value += unsafe { self.residual.load(at[0], at[1]) };
+        }
+        value
+    }
+}

@@ -1,0 +1,264 @@
+//! `gemm_f32_split_…`: GEMMs of f32 on tensor cores with the accuracy of f32, from compute capability
+//! 8.0 on.
+//!
+//! # Idea
+//! An f32 is the sum of three numbers of bfloat16, x = x₁ + x₂ + x₃, of 8 bits each: exactly, unless
+//! x₃ falls below the least bfloat16. Of the nine products of two such sums six are computed, each
+//! of which is exact:
+//!
+//! a b ≈ a₁b₁ + (a₁b₂ + a₂b₁) + (a₂b₂ + a₁b₃ + a₃b₁)
+//!
+//! The others are at most 2⁻²⁴ times the product. Tensor cores cut sums off instead of rounding them
+//! to the nearest, which a long sum would show. So a sum of 16 products along k begins at zero, with
+//! the least terms first, and is added to the accumulators by an instruction that rounds.
+//!
+//! Operands lie in shared memory as f32, and a lane splits its fragments.
+//!
+//! # Range
+//! Three terms are exact for zero and for magnitudes from 2⁻¹¹⁰ up to the largest bfloat16. A smaller
+//! element makes its block compute its tile, or its split of k, by fused multiply-adds, and so does
+//! an accumulator that is infinite or NaN, which all larger elements, infinities and NaN lead to.
+//! The host learns nothing of it and waits for nothing.
+//!
+//! # Thread mapping
+//! A block tile of 128 × 128 has eight warps of 32 × 64, one of 64 × 64 has four of 32 × 32. A lane's
+//! four elements of a row of A, or of a column of B, in 16 along k are neighbours: the sum does not
+//! depend on which k an MMA takes them for.
+//!
+//! # Preconditions
+//! As for [`gemm`](super::gemm).
+//!
+//! # What changed since the rung before
+//! Against `gemm_bf16`: three terms for each operand, six MMAs for one, promoted accumulators.
+//!
+//! # Source
+//! Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
+//! Higher-Precision Computations", ARITH 2019. Promotion: Ootomo and Yokota, "Recovering Single
+//! Precision Accuracy from Tensor Cores While Surpassing the FP32 Theoretical Peak Performance",
+//! IJHPCA 36 (2022).
+
+use super::multistage::{Accumulators, WarpTile, for_each_k_tile};
+use super::operand::{self, MMA_M, MMA_N, Panel, TileElement};
+use crate::gemm::copy::layout;
+use cuda_std::async_copy::SharedAddress;
+use cuda_std::float16::{PackX2, bf16};
+use cuda_std::hint::{opaque, rolled};
+use cuda_std::mma::{Bf16, Input, Tf32};
+use cuda_std::prelude::*;
+
+/// An f32 that is multiplied as three bfloat16.
+#[derive(Clone, Copy, Debug)]
+pub struct SplitF32;
+
+impl TileElement for SplitF32 {
+    type Stored = f32;
+
+    /// Lanes read 8 elements, two vectors, of each of 4 rows that are 4 apart.
+    #[inline(always)]
+    fn swizzle(k: usize) -> usize {
+        2 * (k / 4 % 4)
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: *const f32, stride: usize, count: u32) -> [u32; 4] {
+        // SAFETY: the contract is that of this function.
+        unsafe { Tf32::gather(from, stride, count) }
+    }
+}
+
+/// Terms of an element.
+const TERMS: usize = 3;
+
+/// The terms of A and of B whose products are computed, the least first.
+const PRODUCTS: [[usize; 2]; 6] = [[2, 0], [0, 2], [1, 1], [1, 0], [0, 1], [0, 0]];
+
+/// The least magnitude whose three terms are exact, 2⁻¹¹⁰, as bits of f32: the last bit of its
+/// fraction is that of the least bfloat16, 2⁻¹³³.
+const LEAST: u32 = (127 - 110) << 23;
+
+/// Four elements that are neighbours along k, as two registers for each term.
+type Terms = [[u32; 2]; TERMS];
+
+/// Splits four neighbours. `least` becomes the least of their magnitudes that are not zero, as bits
+/// less 1.
+#[inline(always)]
+fn split(elements: [u32; 4], least: &mut u32) -> Terms {
+    let mut terms = [[0; 2]; TERMS];
+    for e in 0..4 {
+        // Zero becomes the largest number.
+        *least = (*least).min((elements[e] & 0x7fff_ffff).wrapping_sub(1));
+    }
+    for pair in 0..2 {
+        let mut left = f32::from_bits(elements[2 * pair]);
+        let mut right = f32::from_bits(elements[2 * pair + 1]);
+        for term in 0..TERMS {
+            let packed = bf16::pack_x2(left, right);
+            terms[term][pair] = packed;
+            // The differences are exact: both have the last bit of the element.
+            left -= f32::from_bits(packed << 16);
+            right -= f32::from_bits(packed & 0xffff_0000);
+        }
+    }
+    terms
+}
+
+/// Whether tiles of this layout are K-major in shared memory.
+const fn is_k_major(of: u32) -> bool {
+    of != layout::MN_MAJOR_VECTORS
+}
+
+/// Four neighbours along k of row or column `i` of a tile of `BMN`: those of this lane's index in its
+/// group of four.
+///
+/// # Safety
+/// The tile is complete.
+#[inline(always)]
+unsafe fn load<E: TileElement, const LAYOUT: u32, const BMN: usize>(
+    tile: SharedAddress,
+    i: usize,
+) -> [u32; 4] {
+    let t = warp::lane_id() as usize % 4;
+    // SAFETY: the tile is complete by the contract, and row and vector are inside of it.
+    unsafe {
+        if is_k_major(LAYOUT) {
+            operand::load_k_major_vector(tile, i, t)
+        } else {
+            let mut four = [0; 4];
+            for e in 0..4 {
+                four[e] = operand::load_mn_major_word::<E, BMN>(tile, i, 4 * t + e);
+            }
+            four
+        }
+    }
+}
+
+/// Adds op(A) · op(B) of a work tile to the accumulators, which are zero: by tensor cores, or by
+/// fused multiply-adds where an element is out of their range. Tiles lie as `E` says.
+///
+/// # Safety
+/// As for [`main_loop`](super::multistage::main_loop).
+#[inline(always)]
+pub unsafe fn main_loop<
+    E: TileElement<Stored = f32>,
+    const BM: usize,
+    const BN: usize,
+    const MMAS_M: usize,
+    const MMAS_N: usize,
+    const THREADS: usize,
+    const STAGES: usize,
+    const VECTORS_A: usize,
+    const VECTORS_B: usize,
+    const LAYOUT_A: u32,
+    const LAYOUT_B: u32,
+>(
+    memory: *mut u8,
+    panels: [Panel<f32>; 2],
+    k_extent: u32,
+    accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
+) {
+    const { assert!(BM * BN / (MMAS_M * MMA_M * MMAS_N * MMA_N) * 32 == THREADS) };
+    let warp = WarpTile::of_this_warp(BN, [MMAS_M * MMA_M, MMAS_N * MMA_N]);
+    let group = thread::thread_idx_x() as usize % 32 / 4;
+    let mut least = u32::MAX;
+    // SAFETY: the conditions are those of this function. Tiles are read after the pipeline has
+    // waited for them. No branch around an MMA depends on the lane.
+    unsafe {
+        for_each_k_tile::<
+            E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
+        >(memory, panels, k_extent, |[tile_a, tile_b]| {
+            let mut a = [[[[0; 2]; TERMS]; 2]; MMAS_M];
+            for i in 0..MMAS_M {
+                for half in 0..2 {
+                    let row = warp.row + i * MMA_M + group + 8 * half;
+                    a[i][half] = split(load::<E, LAYOUT_A, BM>(tile_a, row), &mut least);
+                }
+            }
+            // Columns in pairs: enough MMAs that do not wait for each other, in few registers.
+            for pair in 0..MMAS_N / 2 {
+                let mut b = [[[0; 2]; TERMS]; 2];
+                for j in 0..2 {
+                    let column = warp.column + (2 * pair + j) * MMA_N + group;
+                    b[j] = split(load::<E, LAYOUT_B, BN>(tile_b, column), &mut least);
+                }
+                let mut sums = [[[0.0; 4]; 2]; MMAS_M];
+                for product in 0..PRODUCTS.len() {
+                    let [term_a, term_b] = PRODUCTS[product];
+                    for i in 0..MMAS_M {
+                        let [upper, lower] = [a[i][0][term_a], a[i][1][term_a]];
+                        let fragment = [upper[0], lower[0], upper[1], lower[1]];
+                        for j in 0..2 {
+                            Bf16::mma(&mut sums[i][j], &fragment, b[j][term_b]);
+                        }
+                    }
+                }
+                for i in 0..MMAS_M {
+                    for j in 0..2 {
+                        for q in 0..4 {
+                            accumulators[i][2 * pair + j][q] += sums[i][j][q];
+                        }
+                    }
+                }
+            }
+        });
+        let mut is_outside = least < LEAST - 1;
+        for i in 0..MMAS_M {
+            for j in 0..MMAS_N {
+                for q in 0..4 {
+                    is_outside |= !accumulators[i][j][q].is_finite();
+                }
+            }
+        }
+        if thread::sync_threads_or(u32::from(is_outside)) != 0 {
+            multiply_by_fma::<MMAS_M, MMAS_N>(panels, &warp, k_extent, accumulators);
+        }
+    }
+}
+
+/// The same by fused multiply-adds, in the order of k, of operands in global memory.
+///
+/// # Safety
+/// The panels are as [`Panel`] says.
+#[inline(always)]
+unsafe fn multiply_by_fma<const MMAS_M: usize, const MMAS_N: usize>(
+    [panel_a, panel_b]: [Panel<f32>; 2],
+    warp: &WarpTile,
+    k_extent: u32,
+    accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
+) {
+    let lane = thread::thread_idx_x() as usize % 32;
+    let (group, t) = (lane / 4, lane % 4);
+    // Rows and columns beyond an edge take the last one, and are not stored.
+    let load = |panel: &Panel<f32>, i: usize, k: usize| {
+        let i = (panel.first as usize + i).min(panel.extent as usize - 1);
+        let (k, leading) = (panel.start as usize + k, panel.leading as usize);
+        let index = if panel.k_major {
+            i * leading + k
+        } else {
+            k * leading + i
+        };
+        // SAFETY: row or column and k are inside of the operand.
+        unsafe { *panel.matrix.wrapping_add(index) }
+    };
+    *accumulators = [[[0.0; 4]; MMAS_N]; MMAS_M];
+    let mut k = opaque(0);
+    while k < k_extent as usize {
+        let mut b = [[0.0; 2]; MMAS_N];
+        for j in 0..MMAS_N {
+            for q in 0..2 {
+                b[j][q] = load(&panel_b, warp.column + j * MMA_N + 2 * t + q, k);
+            }
+        }
+        for i in 0..MMAS_M {
+            for half in 0..2 {
+                let a = load(&panel_a, warp.row + i * MMA_M + group + 8 * half, k);
+                for j in 0..MMAS_N {
+                    for q in 0..2 {
+                        let accumulator = &mut accumulators[i][j][2 * half + q];
+                        *accumulator = a.mul_add(b[j][q], *accumulator);
+                    }
+                }
+            }
+        }
+        k = rolled(k + 1);
+    }
+}
