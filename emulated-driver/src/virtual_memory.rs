@@ -122,7 +122,11 @@ impl Driver {
         let last = state.mappings.range(..end).next_back();
         let is_free = last.is_none_or(|(start, mapping)| start + mapping.bytes <= address);
         let fits = is_multiple(bytes) && address.is_multiple_of(GRANULARITY);
-        if !fits || offset % GRANULARITY != 0 || within > physical.bytes || !is_reserved || !is_free
+        if !fits
+            || !offset.is_multiple_of(GRANULARITY)
+            || within > physical.bytes
+            || !is_reserved
+            || !is_free
         {
             return Err(Code::INVALID_VALUE);
         }

@@ -201,6 +201,11 @@ fn the_name_says_that_the_device_is_emulated() {
         (10, 32),
         (1, 1024),
         (97, 232_448),
+        (22, 131_072),
+        (26, 16_384),
+        (29, 2048),
+        (64, 32_768),
+        (102, 1),
     ] {
         let code = call!(cuDeviceGetAttribute(
             to => *mut c_int, attribute => c_uint, 0 => c_int
