@@ -15,7 +15,7 @@ const PTX: u16 = 1;
 const LZ4: u64 = 0x2000;
 const ZSTD: u64 = 0x8000;
 /// Most bytes of a text; one that claims more is not unpacked.
-const MOST: usize = 1 << 30;
+const MAX_TEXT_BYTES: usize = 1 << 30;
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     let two = bytes.get(at..at + 2).and_then(|two| two.try_into().ok());
@@ -82,9 +82,9 @@ fn unpack(entry: &[u8], payload: &[u8]) -> std::result::Result<Vec<u8>, String> 
         .filter(|_| packed > 0)
         .unwrap_or(payload);
     let whole = usize::try_from(u64_at(entry, 56)).unwrap_or(usize::MAX);
-    if whole > MOST {
+    if whole > MAX_TEXT_BYTES {
         return Err(format!(
-            "a compressed text of {whole} bytes is too long: {MOST} at most"
+            "a compressed text of {whole} bytes is too long: {MAX_TEXT_BYTES} at most"
         ));
     }
     let unpacked = if flags & LZ4 != 0 {

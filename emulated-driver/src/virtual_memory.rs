@@ -204,8 +204,8 @@ impl Driver {
             ..
         } = mapping;
         let start = physical.pages.at(*offset).ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the pages are mapped until the owner is dropped, and no one but kernels and copies
-        // uses them.
+        // SAFETY: the pages are mapped until the owner is dropped; kernels and copies alone use
+        // them.
         let storage = unsafe { HostStorage::new(start, *bytes, Box::new(physical.clone())) };
         let storage = storage.ok_or(Code::INVALID_VALUE)?;
         let made = self.memory.alloc_at(address, *bytes, storage);
