@@ -114,8 +114,8 @@ impl EmulatedDevice {
         self.capability.0 >= 9
     }
 
-    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of textures, surfaces, graphics and
-    /// sharing between processes are 0: there is none.
+    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of graphics and of sharing between
+    /// processes are 0: there is none.
     pub(crate) fn attribute(&self, attribute: u32, ordinal: i32) -> Result<i32> {
         let [threads, blocks, shared, optin, ratio] = limits(self.capability);
         Ok(match attribute {
@@ -146,8 +146,10 @@ impl EmulatedDevice {
             76 => self.capability.1,
             81 => shared << 10,
             87 => ratio,
-            // Managed memory while a kernel runs, cooperative launches, registered memory, pools.
-            89 | 95 | 99 | 115 => 1,
+            // Managed memory while a kernel runs, streams that wait for values and write them,
+            // cooperative launches, registered memory, virtual memory management, pools.
+            89 | 92..=95 | 99 | 102 | 115 | 122 | 123 => 1,
+            21..=29 | 42..=49 | 52..=74 | 77 => image_limit(attribute),
             97 => optin << 10,
             106 => blocks,
             111 => self.reserved_shared(),
@@ -155,6 +157,29 @@ impl EmulatedDevice {
             0 | 200.. => return Err(Code::INVALID_VALUE),
             _ => 0,
         })
+    }
+}
+
+/// Extents of textures and surfaces, and their layers (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability", which has one column for 7.0 to 9.0).
+fn image_limit(attribute: u32) -> i32 {
+    match attribute {
+        // Lines and planes.
+        21 | 22 | 56 => 131_072,
+        23 | 57 => 65_536,
+        // Volumes.
+        24..=26 | 47..=49 | 58..=60 => 16_384,
+        // Layers; gathers.
+        29 | 43 | 62 | 65 => 2048,
+        44 => 1,
+        // Layers of cubes.
+        54 | 68 => 2046,
+        // Textures of linear memory: texels, width, height, pitch in bytes.
+        69 => 1 << 28,
+        70 => 131_072,
+        71 => 65_000,
+        72 => 2_097_120,
+        _ => 32_768,
     }
 }
 

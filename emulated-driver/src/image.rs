@@ -1,5 +1,7 @@
 //! What a module is loaded from: PTX text, or a fat binary that holds some.
 
+use std::io::Read;
+
 use crate::code::{Code, Result};
 use crate::pointer::Host;
 
@@ -9,8 +11,11 @@ const FATBIN: u32 = 0xba55_ed50;
 const ELF: [u8; 4] = *b"\x7fELF";
 /// Kind of an entry that is PTX.
 const PTX: u16 = 1;
-/// Flags of an entry whose payload is compressed, by LZ4 or by zstd.
-const COMPRESSED: u64 = 0x2000 | 0x8000;
+/// Flags of an entry whose payload is compressed: a block of LZ4, or a frame of zstd.
+const LZ4: u64 = 0x2000;
+const ZSTD: u64 = 0x8000;
+/// Most bytes of a text; one that claims more is not unpacked.
+const MAX_TEXT_BYTES: usize = 1 << 30;
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     let two = bytes.get(at..at + 2).and_then(|two| two.try_into().ok());
@@ -65,52 +70,80 @@ pub(crate) fn of_text(mut text: Vec<u8>) -> std::result::Result<String, (Code, S
     String::from_utf8(text).map_err(|_| (Code::INVALID_IMAGE, "the PTX is no text".to_string()))
 }
 
+/// The bytes of an entry's payload, unpacked where its flags say so.
+fn unpack(entry: &[u8], payload: &[u8]) -> std::result::Result<Vec<u8>, String> {
+    let flags = u64_at(entry, 40);
+    if flags & (LZ4 | ZSTD) == 0 {
+        return Ok(payload.to_vec());
+    }
+    let packed = u32_at(entry, 16) as usize;
+    let packed = payload
+        .get(..packed)
+        .filter(|_| packed > 0)
+        .unwrap_or(payload);
+    let whole = usize::try_from(u64_at(entry, 56)).unwrap_or(usize::MAX);
+    if whole > MAX_TEXT_BYTES {
+        return Err(format!(
+            "a compressed text of {whole} bytes is too long: {MAX_TEXT_BYTES} at most"
+        ));
+    }
+    let unpacked = if flags & LZ4 != 0 {
+        lz4_flex::block::decompress(packed, whole).map_err(|error| error.to_string())
+    } else {
+        unpack_zstd(packed, whole)
+    };
+    let unpacked = unpacked.map_err(|error| format!("compressed PTX is damaged: {error}"))?;
+    match unpacked.len() == whole {
+        true => Ok(unpacked),
+        false => Err("compressed PTX is damaged: it has another length".to_string()),
+    }
+}
+
+fn unpack_zstd(packed: &[u8], whole: usize) -> std::result::Result<Vec<u8>, String> {
+    let decoder = ruzstd::decoding::StreamingDecoder::new(packed);
+    let decoder = decoder.map_err(|error| error.to_string())?;
+    let mut unpacked = Vec::new();
+    // One byte more than there may be shows that there are more.
+    let mut decoder = decoder.take(whole as u64 + 1);
+    decoder
+        .read_to_end(&mut unpacked)
+        .map_err(|error| error.to_string())?;
+    Ok(unpacked)
+}
+
 /// The PTX for the newest compute capability that the device has.
 fn of_fat_binary(entries: &[u8], capability: u32) -> std::result::Result<String, (Code, String)> {
-    let mut best: Option<(u32, &[u8])> = None;
-    let (mut compressed, mut others) = (false, 0);
-    let mut at = 0;
+    let invalid = |message: String| (Code::INVALID_IMAGE, message);
+    let mut best: Option<(u32, &[u8], &[u8])> = None;
+    let (mut others, mut at) = (0, 0);
     while at + 64 <= entries.len() {
         let entry = &entries[at..];
         let header = u32_at(entry, 4) as usize;
         let payload = usize::try_from(u64_at(entry, 8)).unwrap_or(usize::MAX);
-        let Some(end) = header
-            .checked_add(payload)
-            .filter(|&end| end <= entry.len() && end > 0)
-        else {
-            return Err((
-                Code::INVALID_IMAGE,
-                "a fat binary that is cut off".to_string(),
-            ));
+        let end = header.checked_add(payload);
+        let Some(end) = end.filter(|&end| end <= entry.len() && end > 0) else {
+            return Err(invalid("a fat binary that is cut off".to_string()));
         };
         let architecture = u32_at(entry, 28);
         if u16_at(entry, 0) != PTX {
             others += 1;
-        } else if u64_at(entry, 40) & COMPRESSED != 0 {
-            compressed = true;
-        } else if architecture <= capability && best.is_none_or(|(best, _)| architecture > best) {
-            best = Some((architecture, &entry[header..end]));
+        } else if architecture <= capability && best.is_none_or(|(best, ..)| architecture > best) {
+            best = Some((architecture, entry, &entry[header..end]));
         }
         at += end;
     }
-    match best {
-        Some((_, text)) => of_text(text.to_vec()),
-        None if compressed => Err((
-            Code::NO_BINARY_FOR_GPU,
-            "the PTX of the fat binary is compressed: compile with -Xfatbin -no-compress, or \
-             --compress-mode=none"
-                .to_string(),
-        )),
-        None => Err((
+    let Some((_, entry, payload)) = best else {
+        let (major, minor) = (capability / 10, capability % 10);
+        return Err((
             Code::NO_BINARY_FOR_GPU,
             format!(
-                "the fat binary has no PTX for compute capability {}.{} or older ({others} entries \
-                 of machine code)",
-                capability / 10,
-                capability % 10
+                "the fat binary has no PTX for compute capability {major}.{minor} or older \
+                 ({others} entries of machine code): compile with PTX embedded, as with -gencode \
+                 arch=compute_90,code=compute_90"
             ),
-        )),
-    }
+        ));
+    };
+    of_text(unpack(entry, payload).map_err(invalid)?)
 }
 
 /// The options of the just-in-time compiler that name places for its messages.
@@ -165,11 +198,51 @@ mod tests {
         assert!(message.contains("6.0"), "{message}");
     }
 
+    /// A text, and the same as LZ4 and zstd pack it.
+    const TEXT: &[u8] = b"eighty eighty eighty eighty eighty eighty\n";
+    const PACKED_LZ4: &[u8] = &[
+        0x7f, b'e', b'i', b'g', b'h', b't', b'y', b' ', 7, 0, 10, 0x60, b'i', b'g', b'h', b't',
+        b'y', b'\n',
+    ];
+
+    fn packed(flags: u64, payload: &[u8]) -> Vec<u8> {
+        let mut padded = payload.to_vec();
+        padded.resize(payload.len().next_multiple_of(8), 0);
+        let mut entry = entry(PTX, 80, flags, &padded);
+        entry[16..20].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        entry[56..64].copy_from_slice(&(TEXT.len() as u64).to_le_bytes());
+        entry
+    }
+
     #[test]
-    fn compressed_and_cut_off_binaries_are_refused_by_name() {
-        let compressed = entry(PTX, 70, 0x2000, b"????????");
-        let (_, message) = of_fat_binary(&compressed, 90).expect_err("compressed");
-        assert!(message.contains("compressed"), "{message}");
+    fn compressed_texts_are_unpacked_and_damaged_ones_refused() {
+        let zstd =
+            ruzstd::encoding::compress_to_vec(TEXT, ruzstd::encoding::CompressionLevel::Fastest);
+        let expected = str::from_utf8(TEXT).expect("ASCII");
+        for (flags, payload) in [(LZ4, PACKED_LZ4), (ZSTD, zstd.as_slice())] {
+            let mut entry = packed(flags, payload);
+            assert_eq!(of_fat_binary(&entry, 90).as_deref(), Ok(expected));
+            for length in 64..entry.len() {
+                assert!(of_fat_binary(&entry[..length], 90).is_err());
+            }
+            entry[56] += 1;
+            let (code, message) = of_fat_binary(&entry, 90).expect_err("another length");
+            assert_eq!(code, Code::INVALID_IMAGE);
+            assert!(message.contains("damaged"), "{message}");
+            entry[60] = 1;
+            let (_, message) = of_fat_binary(&entry, 90).expect_err("too long");
+            assert!(message.contains("too long"), "{message}");
+            for place in 64..entry.len() {
+                let mut other = packed(flags, payload);
+                other[place] ^= 0x55;
+                // Whatever it becomes, it is no panic.
+                _ = of_fat_binary(&other, 90);
+            }
+        }
+    }
+
+    #[test]
+    fn cut_off_binaries_are_refused() {
         let whole = entry(PTX, 70, 0, b"seventy\0");
         for length in 64..whole.len() {
             assert!(of_fat_binary(&whole[..length], 90).is_err());

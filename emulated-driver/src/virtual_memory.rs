@@ -122,7 +122,11 @@ impl Driver {
         let last = state.mappings.range(..end).next_back();
         let is_free = last.is_none_or(|(start, mapping)| start + mapping.bytes <= address);
         let fits = is_multiple(bytes) && address.is_multiple_of(GRANULARITY);
-        if !fits || offset % GRANULARITY != 0 || within > physical.bytes || !is_reserved || !is_free
+        if !fits
+            || !offset.is_multiple_of(GRANULARITY)
+            || within > physical.bytes
+            || !is_reserved
+            || !is_free
         {
             return Err(Code::INVALID_VALUE);
         }
@@ -200,8 +204,8 @@ impl Driver {
             ..
         } = mapping;
         let start = physical.pages.at(*offset).ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the pages are mapped until the owner is dropped, and no one but kernels and copies
-        // uses them.
+        // SAFETY: the pages are mapped until the owner is dropped; kernels and copies alone use
+        // them.
         let storage = unsafe { HostStorage::new(start, *bytes, Box::new(physical.clone())) };
         let storage = storage.ok_or(Code::INVALID_VALUE)?;
         let made = self.memory.alloc_at(address, *bytes, storage);

@@ -50,7 +50,7 @@ enum {
 };
 
 typedef struct ptxemu_module ptxemu_module; /* PTX text */
-typedef struct ptxemu_kernel ptxemu_kernel; /* an entry, decoded; keeps what it needs of its module */
+typedef struct ptxemu_kernel ptxemu_kernel; /* an entry, decoded; outlives its module */
 typedef struct ptxemu_memory ptxemu_memory; /* global and constant memory of one GPU */
 typedef struct ptxemu_report ptxemu_report; /* what one launch did */
 
@@ -160,9 +160,9 @@ const char *ptxemu_report_printed(const ptxemu_report *report, size_t *bytes);
 const char *ptxemu_report_json(const ptxemu_report *report);
 
 /* The function of gpuocelot that emulated GPUs call: runs the first kernel of a text. Each pointer
- * is itself an argument: an address, or a number in its lowest bytes. Kernels use addresses of the process: the writable memory around every argument
- * of 8 bytes is mapped for the launch (Linux). A failure is a line on standard error, and
- * ptxemu_last_error(). */
+ * is itself an argument: an address, or a number in its lowest bytes. Kernels use addresses of the
+ * process: the writable memory around every argument of 8 bytes is mapped for the launch (Linux). A
+ * failure is a line on standard error, and ptxemu_last_error(). */
 void ptx_run(const char *text, int count, void **arguments, int block_x, int block_y, int block_z,
              int grid_x, int grid_y, int grid_z, int shared_bytes);
 

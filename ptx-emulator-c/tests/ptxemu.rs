@@ -343,7 +343,7 @@ fn emulated_gpus_run_kernels_on_addresses_of_the_process() {
     // addresses, are long enough.
     unsafe { ptx_run(text.as_ptr(), 4, each.as_ptr(), 64, 1, 1, 9, 1, 1, 0) };
     assert_eq!(c, vec![3.25; 531]);
-    // SAFETY: as above; one argument is missing, which is refused.
+    // SAFETY: three arguments are stated, and there are more; one is missing, which is refused.
     unsafe { ptx_run(text.as_ptr(), 3, each.as_ptr(), 64, 1, 1, 9, 1, 1, 0) };
     assert!(
         last_error().contains("4 arguments, not 3"),

@@ -71,7 +71,7 @@ api! {
         let (driver, properties) = (driver()?, properties.get()?);
         let device = device_of_properties(properties)?;
         let bytes = bytes as u64;
-        if flags != 0 || to.is_null() || bytes == 0 || bytes % GRANULARITY != 0 {
+        if flags != 0 || to.is_null() || bytes == 0 || !bytes.is_multiple_of(GRANULARITY) {
             return Err(Code::INVALID_VALUE);
         }
         let free = driver.devices[device].memory_bytes();

@@ -14,11 +14,14 @@ ended well and a kernel did not.
 
 Examples:
   warpladder cuda -- ./vector_add
-  warpladder cuda --device A100,A100 --sanitize -- python3 script.py")]
+  warpladder cuda --device A100 --devices 2 --sanitize -- python3 script.py")]
 pub(super) struct Args {
     /// Which GPUs the program sees, by name, such as H100, A100 or T4 [default: H100]
     #[arg(long, value_name = "NAME[,NAME...]")]
     device: Option<String>,
+    /// How many of the GPUs that --device names the program sees, one after the other
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    devices: Option<u8>,
     /// Look for races, wrong addresses, uninitialised reads and broken barriers in every launch
     #[arg(long)]
     sanitize: bool,
@@ -50,8 +53,8 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let mut command = Command::new(name);
     command.args(arguments);
     command.env("LD_LIBRARY_PATH", library_path(folder.path())?);
-    if let Some(device) = &args.device {
-        command.env("WARPLADDER_CUDA_DEVICE", device);
+    if let Some(devices) = devices(args.device.as_deref(), args.devices) {
+        command.env("WARPLADDER_CUDA_DEVICE", devices);
     }
     if args.sanitize {
         command.env("WARPLADDER_CUDA_SANITIZE", "1");
@@ -69,6 +72,16 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         true => Ok(Outcome::Done),
         false => Ok(Outcome::Program(exit_code(status))),
     }
+}
+
+/// The list of GPUs; none where nothing was said. With a number, those named are repeated.
+fn devices(named: Option<&str>, count: Option<u8>) -> Option<String> {
+    let Some(count) = count else {
+        return named.map(str::to_string);
+    };
+    let names: Vec<&str> = named.unwrap_or("H100").split(',').collect();
+    let all: Vec<&str> = names.into_iter().cycle().take(count.into()).collect();
+    Some(all.join(","))
 }
 
 /// The emulated driver: beside this program, where cargo builds it, too.
@@ -123,4 +136,21 @@ fn exit_code(status: ExitStatus) -> u8 {
     let signal: Option<i32> = None;
     let code = status.code().or(signal.map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::devices;
+
+    #[test]
+    fn gpus_are_repeated() {
+        assert_eq!(devices(None, None), None);
+        assert_eq!(devices(Some("T4,A100"), None).as_deref(), Some("T4,A100"));
+        assert_eq!(devices(None, Some(2)).as_deref(), Some("H100,H100"));
+        assert_eq!(
+            devices(Some("T4,A100"), Some(3)).as_deref(),
+            Some("T4,A100,T4")
+        );
+        assert_eq!(devices(Some("T4,A100"), Some(1)).as_deref(), Some("T4"));
+    }
 }

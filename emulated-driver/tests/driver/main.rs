@@ -70,6 +70,10 @@ macro_rules! call {
     }};
 }
 
+mod graphs;
+mod images;
+mod virtual_memory;
+
 type Handle = *mut c_void;
 
 /// A context of this test alone, current in its thread.
@@ -197,6 +201,11 @@ fn the_name_says_that_the_device_is_emulated() {
         (10, 32),
         (1, 1024),
         (97, 232_448),
+        (22, 131_072),
+        (26, 16_384),
+        (29, 2048),
+        (64, 32_768),
+        (102, 1),
     ] {
         let code = call!(cuDeviceGetAttribute(
             to => *mut c_int, attribute => c_uint, 0 => c_int
@@ -312,7 +321,8 @@ fn what_is_wrong_has_the_drivers_code() {
     let none: *mut u64 = std::ptr::null_mut();
     assert_eq!(call!(cuMemAlloc_v2(none => *mut u64, 4 => usize)), 1);
     assert_eq!(upload(alloc(8), &[1, 2, 3]), 1);
-    assert_eq!(call!(cuArrayDestroy(NONE => Handle)), 801);
+    assert_eq!(call!(cuArrayDestroy(NONE => Handle)), 400);
+    assert_eq!(call!(cuIpcGetMemHandle(NONE => Handle, 0 => u64)), 801);
 
     let text = CString::new(ADD.replace("mad.lo.u32 %r6", "mad.lo.u32 %undeclared"));
     let text = text.expect("no null byte");

@@ -1,0 +1,116 @@
+//! Arrays, textures and surfaces.
+
+use super::*;
+
+const READ: &str = r#"
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry read(.param .u64 from, .param .u64 to, .param .u64 surface) {
+    .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [from];
+    ld.param.u64 %rd2, [to];
+    ld.param.u64 %rd3, [surface];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %tid.y;
+    cvt.rn.f32.u32 %f1, %r1;
+    cvt.rn.f32.u32 %f2, %r2;
+    tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}];
+    mov.u32 %r3, %ntid.x;
+    mad.lo.u32 %r4, %r2, %r3, %r1;
+    mul.wide.u32 %rd4, %r4, 4;
+    add.u64 %rd2, %rd2, %rd4;
+    st.global.f32 [%rd2], %f3;
+    add.f32 %f3, %f3, 0f3f800000;
+    mov.b32 %r6, %f3;
+    shl.b32 %r5, %r1, 2;
+    sust.b.2d.b32.trap [%rd3, {%r5, %r2}], {%r6};
+    ret;
+}
+"#;
+
+/// `CUDA_MEMCPY2D` between an array and the host.
+fn copy(array: Handle, host: *mut f32, [width, height]: [usize; 2], to_array: bool) -> u32 {
+    let of_host = [0, 0, 1, host.expose_provenance(), 0, 0, 4 * width];
+    let of_array = [0, 0, 3, 0, 0, array.addr(), 0];
+    let (from, to) = if to_array {
+        (of_host, of_array)
+    } else {
+        (of_array, of_host)
+    };
+    let mut words = [from, to].concat();
+    words.extend([4 * width, height]);
+    let params = words.as_ptr();
+    call!(cuMemcpy2D_v2(params => *const usize))
+}
+
+fn array([width, height]: [usize; 2]) -> Handle {
+    let mut array = NONE;
+    // Format f32, one channel; flags: surfaces.
+    let descriptor: [u64; 5] = [width as u64, height as u64, 0, 0x20 | 1 << 32, 2];
+    let (to, from): (*mut Handle, *const [u64; 5]) = (&mut array, &descriptor);
+    let code = call!(cuArray3DCreate_v2(to => *mut Handle, from => *const [u64; 5]));
+    assert_eq!(code, 0);
+    array
+}
+
+#[test]
+fn kernels_read_textures_and_write_surfaces() {
+    context();
+    let extents = [13usize, 7];
+    let (from, to) = (array(extents), array(extents));
+    let mut values: Vec<f32> = (0..91).map(|value| value as f32 / 2.0).collect();
+    assert_eq!(copy(from, values.as_mut_ptr(), extents, true), 0);
+    let (mut texture, mut surface) = (0u64, 0u64);
+    let resource = |array: Handle| {
+        let mut words = [0u64; 18];
+        words[1] = array.addr() as u64;
+        words
+    };
+    // Clamped, nearest texels, coordinates in texels.
+    let mut descriptor = [0u32; 26];
+    descriptor[..3].copy_from_slice(&[1, 1, 1]);
+    let of_from = resource(from);
+    let (place, words, how): (*mut u64, *const [u64; 18], *const [u32; 26]) =
+        (&mut texture, &of_from, &descriptor);
+    let code = call!(cuTexObjectCreate(
+        place => *mut u64, words => *const [u64; 18], how => *const [u32; 26], NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    let of_to = resource(to);
+    let (place, words): (*mut u64, *const [u64; 18]) = (&mut surface, &of_to);
+    let code = call!(cuSurfObjectCreate(place => *mut u64, words => *const [u64; 18]));
+    assert_eq!(code, 0);
+
+    let read = function(load(READ).1, c"read").1;
+    let out = alloc(4 * 91);
+    let mut arguments: [*const c_void; 3] = [
+        (&raw const texture).cast(),
+        (&raw const out).cast(),
+        (&raw const surface).cast(),
+    ];
+    let each = arguments.as_mut_ptr();
+    let code = call!(cuLaunchKernel(
+        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
+        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    assert_eq!(call!(cuCtxSynchronize()), 0);
+    let mut bits = vec![0; 91];
+    assert_eq!(download(out, &mut bits), 0);
+    let read: Vec<f32> = bits.into_iter().map(f32::from_bits).collect();
+    assert_eq!(read, values);
+    let mut written = vec![0.0f32; 91];
+    assert_eq!(copy(to, written.as_mut_ptr(), extents, false), 0);
+    assert!(
+        written
+            .iter()
+            .zip(&values)
+            .all(|(written, value)| *written == value + 1.0)
+    );
+
+    assert_eq!(call!(cuTexObjectDestroy(texture => u64)), 0);
+    assert_eq!(call!(cuTexObjectDestroy(texture => u64)), 1);
+    assert_eq!(call!(cuArrayDestroy(from => Handle)), 0);
+    assert_eq!(call!(cuArrayDestroy(from => Handle)), 400);
+}
