@@ -58,7 +58,7 @@ fn naive(request: &PlanRequest) -> Plan {
         shared_bytes: 0,
         params,
     };
-    // Blocks of one head, and the heads one behind the other.
+    // Blocks of one head; its number is the grid's last index.
     let tiles = |geometry: Geometry, columns| {
         let [x, y, _] = geometry.grid(queries, columns, 1);
         [x, y, heads]

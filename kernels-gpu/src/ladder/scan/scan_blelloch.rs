@@ -1,10 +1,10 @@
 //! `scan_blelloch`: up a tree and down again, with as many additions as elements.
 //!
 //! # Idea
-//! Upwards, partial sums are added in pairs, as in a reduction: n - 1 additions.
-//! Downwards, each node hands its left child what it got itself, the sum of all before it, and its right
-//! child that and the left child's sum: n - 1 again. 2 n additions instead of n log n, in twice as
-//! many steps, in most of which few threads have work.
+//! Upwards, partial sums are added in pairs, as in a reduction: n - 1 additions. Downwards, each
+//! node hands its left child what it got itself, the sum of all before it, and its right child that
+//! and the left child's sum: n - 1 again. 2 n additions instead of n log n, in twice as many steps,
+//! in most of which few threads have work.
 //!
 //! Nodes of a level lie further and further apart, in ever fewer banks: from the fifth level on a
 //! warp's accesses all go to one bank. The counters show it.

@@ -41,8 +41,8 @@ pub unsafe fn stencil_1d_shared(input: &[f32], output: *mut f32) {
     let tile = shared_array![f32; TILE];
     let first = thread::block_idx_x() as usize * BLOCK;
     let t = thread::thread_idx_x() as usize;
-    // SAFETY: inputs are inside of the array by the test, and offsets inside of the tile. Each offset
-    // has one thread before the barrier. No other thread has the output.
+    // SAFETY: inputs are inside of the array by the test, and offsets inside of the tile. Each
+    // offset has one thread before the barrier. No other thread has the output.
     unsafe {
         let mut offset = t;
         while offset < TILE {
