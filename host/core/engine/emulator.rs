@@ -90,6 +90,16 @@ impl EmulatorEngine {
         }
     }
 
+    /// The same device with the blocks of a launch one after the other, in the order of their
+    /// indices. How often a block looks whether another one is done, and so its counts, is then the
+    /// same each time.
+    pub fn with_sequential_blocks(self) -> Self {
+        EmulatorEngine {
+            workers: Some(1),
+            ..self
+        }
+    }
+
     /// What the sanitizers found in all launches so far.
     pub fn findings(&self) -> Vec<Finding> {
         let sanitizer = self.sanitizer.as_ref().map(lock);

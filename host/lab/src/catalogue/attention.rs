@@ -43,7 +43,7 @@ const fn kernel(geometry: Geometry, compute_capability: ComputeCapability) -> Im
     }
 }
 
-/// Scores of all heads in the workspace: two products, and a softmax between them.
+/// Scores of every head in the workspace: two products, and a softmax between them.
 fn naive(request: &PlanRequest) -> Plan {
     let [queries, width, keys] = [request.shape.m, request.shape.n, request.shape.k].map(u64::from);
     let heads = width / HEAD as u64;
@@ -58,7 +58,7 @@ fn naive(request: &PlanRequest) -> Plan {
         shared_bytes: 0,
         params,
     };
-    // Blocks of one head, and all heads behind that.
+    // Blocks of one head; its number is the grid's last index.
     let tiles = |geometry: Geometry, columns| {
         let [x, y, _] = geometry.grid(queries, columns, 1);
         [x, y, heads]
@@ -105,7 +105,7 @@ pub(super) const RUNGS: &[Rung] = &[
     rung("attention_online", F32, kernel(attention_online::GEOMETRY, ComputeCapability::V7_0),
         "online softmax, a thread a query"),
     rung("attention_mma_f16", F16, kernel(attention_mma::GEOMETRY, ComputeCapability::V8_0),
-        "online softmax, both products on tensor cores"),
+        "online softmax, both products by MMA"),
     rung("attention_mma_bf16", Bf16, kernel(attention_mma::GEOMETRY, ComputeCapability::V8_0),
-        "online softmax, both products on tensor cores"),
+        "online softmax, both products by MMA"),
 ];

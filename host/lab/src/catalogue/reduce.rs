@@ -87,6 +87,6 @@ pub(super) const RUNGS: &[Rung] = &[
         "shuffles, then one word of shared memory for each warp"),
     rung("reduce_vec4", |of| added("reduce_vec4", reduce_vec4::GEOMETRY, of),
         "16 elements per thread, 128-bit loads"),
-    rung("reduce_two_pass", two_pass, "partial sums, and a second launch that adds them"),
-    rung("reduce_one_pass", one_pass, "partial sums, added by the last block to arrive"),
+    rung("reduce_two_pass", two_pass, "partial sums, and a second launch that reduces them"),
+    rung("reduce_one_pass", one_pass, "partial sums, reduced by the last block to arrive"),
 ];

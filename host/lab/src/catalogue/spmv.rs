@@ -1,7 +1,7 @@
 //! Products of a sparse matrix and a vector.
 
 use super::{Family, Implementation, Precondition, Rung};
-use crate::problem::{MOST_SPARSE_ROWS, Operation};
+use crate::problem::{MAX_SPARSE_ROWS, Operation};
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::spmv::{spmv_lanes, spmv_thread, spmv_warp};
 use warpladder::device::ComputeCapability;
@@ -16,7 +16,7 @@ const fn rung(name: &'static str, geometry: Geometry, summary: &'static str) -> 
         element: ElementType::F32,
         operation: Operation::SpMv,
         // Offsets have 32 bits.
-        precondition: Precondition::MostRows(MOST_SPARSE_ROWS),
+        precondition: Precondition::MostRows(MAX_SPARSE_ROWS),
         implementation: Implementation::Kernel {
             geometry,
             compute_capability: ComputeCapability::V7_0,

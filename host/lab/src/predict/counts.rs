@@ -400,7 +400,11 @@ fn counts_of<T: Element>(
     cycles: Cycles,
     seed: u64,
 ) -> Result<Vec<Counts>, RunError> {
-    let emulator = EmulatorEngine::new();
+    let emulator = match admitted.runs().operation.is_product() {
+        true => EmulatorEngine::new(),
+        // Blocks may wait for each other.
+        false => EmulatorEngine::new().with_sequential_blocks(),
+    };
     let problem = admitted.problem::<T>(seed);
     let others = (Traffic::default(), Chain::new(cycles));
     let launches = observed(&emulator, (Counters::new(), others), |engine| {

@@ -39,7 +39,7 @@ impl<T: Element> Attention<T> {
         u64::from(self.shape.m).div_ceil(rows).max(1) as usize
     }
 
-    /// The row of a query, of all heads.
+    /// The row of a query, of every head.
     fn expected(&self, query: usize) -> Vec<f64> {
         let (width, keys) = (self.shape.n as usize, self.shape.k as usize);
         let [q, k, v] = [0, 1, 2].map(|input| &self.inputs[input]);

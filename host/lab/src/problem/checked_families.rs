@@ -68,7 +68,7 @@ fn integers_are_exact() {
     let input = words(&histogram.inputs()[0]);
     let of_bin = |bin| input.iter().filter(|&x| x % 256 == bin).count() as u32;
     let mut counts: Vec<u32> = (0..256).map(of_bin).collect();
-    // More of the first bins than of the last ones: atomics meet.
+    // More of the first bins than of the last ones: atomics contend.
     assert!(counts[..16].iter().sum::<u32>() > 2 * counts[240..].iter().sum::<u32>());
     assert!(histogram.check(&from_words(&counts)).ok);
     counts[255] += 1;

@@ -20,7 +20,7 @@ mod stencil;
 mod sum;
 mod tensor;
 
-pub use spmv::MOST_ROWS as MOST_SPARSE_ROWS;
+pub use spmv::MAX_ROWS as MAX_SPARSE_ROWS;
 
 use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;

@@ -11,7 +11,7 @@ const LONG: u32 = 64;
 
 /// The most rows of which the number of elements fits into an offset of 32 bits: they have less
 /// than eight elements each on average.
-pub const MOST_ROWS: u32 = u32::MAX / 8;
+pub const MAX_ROWS: u32 = u32::MAX / 8;
 
 /// Elements of a row that are not 0: one row in 32 has 64, the others 1 to 8, in a matrix of
 /// `columns` columns.
@@ -134,7 +134,7 @@ mod tests {
             assert!(problem.columns.iter().all(|&column| column < n));
         }
         let most = Shape {
-            m: MOST_ROWS,
+            m: MAX_ROWS,
             n: u32::MAX,
             k: 1,
         };

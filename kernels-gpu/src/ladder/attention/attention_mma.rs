@@ -1,4 +1,4 @@
-//! `attention_mma_f16`, `attention_mma_bf16`: both products on tensor cores.
+//! `attention_mma_f16`, `attention_mma_bf16`: both products by MMA.
 //!
 //! # Idea
 //! A warp keeps the rows of 16 queries as fragments. Its scores for a tile of keys are accumulators
@@ -181,7 +181,7 @@ impl Rows {
         let mut scores = [[0.0; 4]; KEYS / MMA_N];
         for pair in 0..KEYS / MMA_N / 2 {
             for block in 0..HEAD / MMA_K {
-                // Keys are columns of B, and lie along k in memory: two matrices beside each other
+                // Keys are columns of B, which is K-major in memory: two matrices beside each other
                 // are a fragment, then two of the next eight keys.
                 let key = 2 * pair * MMA_N + lane / 16 * MMA_N + lane % 8;
                 let column = block * MMA_K + lane / 8 % 2 * VECTOR;

@@ -39,19 +39,19 @@ const QUERIES: usize = 64;
 const KEYS: usize = 32;
 
 /// Keys whose scores are made before the sums are scaled.
-const GROUP: usize = 4;
+const BATCH: usize = 4;
 
 /// Vectors of a row of a head, and of a tile that a thread loads.
 const ROW_VECTORS: usize = HEAD / VECTOR;
 const THREAD_VECTORS: usize = KEYS * ROW_VECTORS / QUERIES;
 
-const _: () = assert!(KEYS.is_multiple_of(GROUP));
+const _: () = assert!(KEYS.is_multiple_of(BATCH));
 const _: () = assert!((KEYS * ROW_VECTORS).is_multiple_of(QUERIES));
 
 /// 64 threads for 64 queries of a head.
 pub const GEOMETRY: Geometry = Geometry::tiles([QUERIES, 1], [HEAD, QUERIES]).along_rows();
 
-/// A query on its way along the keys.
+/// The state of a query, as the keys pass by.
 struct Row {
     /// The query, times 1 / √d.
     query: [f32; HEAD],
@@ -70,9 +70,9 @@ impl Row {
     /// `k` and `v` are the rows of the group in shared memory, complete.
     #[inline(always)]
     unsafe fn take(&mut self, k: *const f32, v: *const f32, count: usize) {
-        let mut scores = [0.0; GROUP];
+        let mut scores = [0.0; BATCH];
         let mut max = self.max;
-        for j in 0..GROUP {
+        for j in 0..BATCH {
             for i in 0..ROW_VECTORS {
                 // SAFETY: inside of the group's rows.
                 let key = unsafe { F32x4::load(k.add(j * HEAD + i * VECTOR)) };
@@ -91,7 +91,7 @@ impl Row {
         for i in 0..HEAD {
             self.accumulators[i] *= scale;
         }
-        for j in 0..GROUP {
+        for j in 0..BATCH {
             let weight = if j < count { exp(scores[j] - max) } else { 0.0 };
             self.sum += weight;
             for i in 0..ROW_VECTORS {
@@ -180,7 +180,7 @@ pub unsafe fn attention_online(
             while group < KEYS && group < left {
                 let at = group * HEAD;
                 row.take(tile_k.add(at), tile_v.add(at), left - group);
-                group += GROUP;
+                group += BATCH;
             }
             thread::sync_threads();
             first += KEYS;

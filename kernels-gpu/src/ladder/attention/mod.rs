@@ -6,7 +6,7 @@
 //! | [`attention_online`](mod@attention_online) | `attention_online` |
 //! | [`attention_mma`] (`sm_80`) | `attention_mma_f16`, `attention_mma_bf16` |
 //!
-//! Q and the output have a row for each query, K and V one for each key. A row is all heads, 64
+//! Q and the output have a row for each query, K and V one for each key. A row is every head, 64
 //! elements each, one behind the other: head h has columns 64 h to 64 h + 63. Rows are dense.
 
 /// Elements of a head: d.

@@ -1,4 +1,4 @@
-//! `reduce_one_pass`: the last block to arrive adds the partial sums.
+//! `reduce_one_pass`: the last block to arrive reduces the partial sums.
 //!
 //! # Idea
 //! A second launch costs microseconds, as long as a small sum takes. Blocks cannot wait for each

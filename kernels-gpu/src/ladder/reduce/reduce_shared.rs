@@ -6,8 +6,8 @@
 //! addition a block, and not one an element.
 //!
 //! In each step the first `width` threads add what lies `width` further on. Neighbouring lanes
-//! access neighbouring words, so there are no bank conflicts, and whole warps have nothing to do
-//! instead of some lanes of each.
+//! access neighbouring words, so there are no bank conflicts, and whole warps idle instead of
+//! some lanes of each.
 //!
 //! # Thread mapping
 //! Thread t of block b has element 256 b + t. In the step of width w, thread t < w adds partial sum

@@ -1,4 +1,4 @@
-//! `reduce_two_pass`: partial sums in memory, and a second launch that adds them.
+//! `reduce_two_pass`: partial sums in memory, and a second launch that reduces them.
 //!
 //! # Idea
 //! Atomics of floats add in the order in which blocks arrive, which differs from launch to launch,

@@ -1,10 +1,10 @@
 //! `scan_blelloch`: up a tree and down again, with as many additions as elements.
 //!
 //! # Idea
-//! On the way up, partial sums are added in pairs, as in a reduction: n - 1 additions. On the way
-//! down each node hands its left child what it got itself, the sum of all before it, and its right
-//! child that and the left child's sum: n - 1 again. 2 n additions instead of n log n, in twice as
-//! many steps, in most of which few threads have work.
+//! Upwards, partial sums are added in pairs, as in a reduction: n - 1 additions. Downwards, each
+//! node hands its left child what it got itself, the sum of all before it, and its right child that
+//! and the left child's sum: n - 1 again. 2 n additions instead of n log n, in twice as many steps,
+//! in most of which few threads have work.
 //!
 //! Nodes of a level lie further and further apart, in ever fewer banks: from the fifth level on a
 //! warp's accesses all go to one bank. The counters show it.
@@ -50,17 +50,17 @@ pub unsafe fn scan_blelloch_tiles(input: &[u32], output: *mut u32, sums: *mut u3
     let tree = shared_array![u32; TILE];
     let block = thread::block_idx_x() as usize;
     let t = thread::thread_idx_x() as usize;
-    let places = [t, t + BLOCK];
+    let offsets = [t, t + BLOCK];
     let mut own = [0; 2];
     // SAFETY: elements are inside of the arrays by the tests. Each node of a level has one thread,
     // and a barrier lies between levels.
     unsafe {
         for e in 0..2 {
-            let i = block * TILE + places[e];
+            let i = block * TILE + offsets[e];
             if i < input.len() {
                 own[e] = *input.get_unchecked(i);
             }
-            *tree.add(places[e]) = own[e];
+            *tree.add(offsets[e]) = own[e];
         }
         let mut distance = 1;
         while distance < TILE {
@@ -91,9 +91,9 @@ pub unsafe fn scan_blelloch_tiles(input: &[u32], output: *mut u32, sums: *mut u3
         }
         thread::sync_threads();
         for e in 0..2 {
-            let i = block * TILE + places[e];
+            let i = block * TILE + offsets[e];
             if i < input.len() {
-                *output.add(i) = (*tree.add(places[e])).wrapping_add(own[e]);
+                *output.add(i) = (*tree.add(offsets[e])).wrapping_add(own[e]);
             }
         }
     }

@@ -13,7 +13,7 @@
 //! As `spmv_thread`.
 //!
 //! # What changed since the rung before
-//! Against `spmv_warp`: lanes of a row, from 32 to 8.
+//! Against `spmv_warp`: lanes for a row, from 32 to 8.
 //!
 //! # Source
 //! Beyond the sources. Bell and Garland, 2009, and the CSR kernels of Cusp, which choose this
@@ -22,7 +22,7 @@
 use super::spmv_warp::{body, geometry};
 use crate::geometry::Geometry;
 
-/// Lanes of a row.
+/// Lanes for a row.
 const LANES: usize = 8;
 
 /// 256 threads for 32 rows.

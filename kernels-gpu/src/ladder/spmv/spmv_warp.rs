@@ -12,7 +12,7 @@
 //! As `spmv_thread`.
 //!
 //! # What changed since the rung before
-//! Against `spmv_thread`: lanes of a row, from 1 to 32.
+//! Against `spmv_thread`: lanes for a row, from 1 to 32.
 //!
 //! # Source
 //! Beyond the sources. Bell and Garland, 2009 ("CSR, vector").

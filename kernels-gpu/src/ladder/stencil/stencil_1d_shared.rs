@@ -41,19 +41,19 @@ pub unsafe fn stencil_1d_shared(input: &[f32], output: *mut f32) {
     let tile = shared_array![f32; TILE];
     let first = thread::block_idx_x() as usize * BLOCK;
     let t = thread::thread_idx_x() as usize;
-    // SAFETY: inputs are inside of the array by the test, and places inside of the tile. Each place
-    // has one thread before the barrier. No other thread has the output.
+    // SAFETY: inputs are inside of the array by the test, and offsets inside of the tile. Each
+    // offset has one thread before the barrier. No other thread has the output.
     unsafe {
-        let mut place = t;
-        while place < TILE {
+        let mut offset = t;
+        while offset < TILE {
             // Before the first element this wraps around, to more than there are.
-            let from = (first + place).wrapping_sub(RADIUS_1D);
-            *tile.add(place) = if from < input.len() {
+            let from = (first + offset).wrapping_sub(RADIUS_1D);
+            *tile.add(offset) = if from < input.len() {
                 *input.get_unchecked(from)
             } else {
                 0.0
             };
-            place += BLOCK;
+            offset += BLOCK;
         }
         thread::sync_threads();
         let mut sum = 0.0;

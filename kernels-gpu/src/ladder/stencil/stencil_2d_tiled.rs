@@ -53,7 +53,7 @@ pub unsafe fn stencil_2d_tiled(input: &[f32], output: *mut f32, width: u32, heig
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
     );
-    // SAFETY: inputs are inside of the array by the test, and places inside of the tile. Each place
+    // SAFETY: inputs are inside of the array by the test, and offsets inside of the tile. Each
     // has one thread before the barrier. No other thread has the outputs, which are inside of the
     // array by the test.
     unsafe {

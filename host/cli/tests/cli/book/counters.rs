@@ -97,7 +97,7 @@ pub fn counters(kernels: &[&str], shape: Shape, multiprocessors: Option<u32>) ->
     let measured: Vec<(Measurement, Option<u64>)> = kernels
         .par_iter()
         .map(|name| {
-            let emulator = EmulatorEngine::new();
+            let emulator = EmulatorEngine::new().with_sequential_blocks();
             let emulator = match multiprocessors {
                 Some(number) => emulator.with_multiprocessors(number),
                 None => emulator,

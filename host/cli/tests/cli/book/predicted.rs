@@ -1,6 +1,5 @@
 //! Tables of what kernels should take, by the models, fed with what the emulator counts.
 
-use super::results::number;
 use super::table;
 use rayon::prelude::*;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -9,6 +8,7 @@ use warpladder_lab::predict::{Forecast, forecast};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::describe;
 use warpladder_models::devices;
+use warpladder_report::numbers::significant;
 
 /// Seed of the inputs.
 const SEED: u64 = 1;
@@ -51,8 +51,8 @@ pub fn predicted(kernels: &[&str], shape: Shape) -> String {
         rows.push(vec![
             format!("`{}`", forecast.rung.name),
             forecast.launches.len().to_string(),
-            format!("{least}{}", number(forecast.seconds() * 1e3)),
-            format!("{most}{}", number(rate)),
+            format!("{least}{}", significant(forecast.seconds() * 1e3)),
+            format!("{most}{}", significant(rate)),
             forecast.longest().prediction.bound.to_string(),
         ]);
     }

@@ -129,7 +129,7 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         Operation::Transpose => shapes.push(shape(200, 264, 1)),
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
         // More tiles than the block that scans their sums takes at once.
-        Operation::Scan => shapes.push(shape(260, 264, 1)),
+        Operation::Scan => shapes.push(shape(520, 512, 1)),
         // A tile of which there is but the edge, a wide one that passes every stage twice, and one
         // that blocks share.
         Operation::TensorProduct(_) | Operation::TensorProduct16(_) => {
