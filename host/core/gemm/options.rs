@@ -1,6 +1,7 @@
 //! What may be asked of a product beside its operands: precision, operators that are fused with it,
 //! and the generation of GPUs whose kernels compute it.
 
+use super::{PORTABLE, PlanError};
 use crate::device::ComputeCapability;
 use kernels_gpu::gemm::epilogue::fusion::{self, FusionParams};
 
@@ -102,17 +103,19 @@ impl Fusion {
     }
 }
 
-/// The generation of GPUs whose kernels compute a product: theirs, or an older one that the device
-/// runs as well.
+/// The generation of GPUs whose kernels compute a product on a device: the one `asked` for, or the
+/// device's own.
 ///
 /// # Errors
-/// The generation, where it is newer than the device.
+/// [`PlanError::Generation`] where it is newer than the device, or older than all kernels.
 pub fn generation(
     device: ComputeCapability,
     asked: Option<ComputeCapability>,
-) -> Result<ComputeCapability, ComputeCapability> {
+) -> Result<ComputeCapability, PlanError> {
     match asked {
-        Some(asked) if asked > device => Err(asked),
+        Some(asked) if asked > device || asked < PORTABLE => {
+            Err(PlanError::Generation { asked, device })
+        }
         Some(asked) => Ok(asked),
         None => Ok(device),
     }
