@@ -187,12 +187,10 @@ impl<T: GemmInput> Description<T> {
         let capability = device.compute_capability;
         let kernels = match self.precision {
             Precision::Native => T::kernels(capability, self.c_16bit),
-            Precision::F32Split => {
-                T::split_kernels(capability).ok_or(PlanError::Precision {
-                    element: T::NAME,
-                    capability,
-                })?
-            }
+            Precision::F32Split => T::split_kernels(capability).ok_or(PlanError::Precision {
+                element: T::NAME,
+                capability,
+            })?,
         };
         if self.fusion.is_none() || kernels.takes_fusion {
             return Ok(kernels);

@@ -290,7 +290,10 @@ impl<T: GemmInput> Oriented<T> {
         let [x, y] = if turn {
             [tiles(pack.columns), tiles(pack.rows).min(MAX_BLOCKS)]
         } else {
-            [pack::copy_blocks(pack.rows, pack.to_pitch, Self::ELEMENT_BYTES), 1]
+            [
+                pack::copy_blocks(pack.rows, pack.to_pitch, Self::ELEMENT_BYTES),
+                1,
+            ]
         };
         PlannedLaunch {
             entry,

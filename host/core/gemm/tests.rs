@@ -331,6 +331,7 @@ fn errors(
         .map(|(values, layout)| DeviceMatrix::new(gpu.upload(values).unwrap(), layout).unwrap());
     gpu.gemm_with(options, 1.0, on_a.view(), on_b.view(), 0.0, c.view_mut())
         .unwrap();
+    let layout = c.layout();
     let found = c.into_array().download().unwrap();
     let (mut largest, mut total) = (0.0_f64, 0.0);
     for i in 0..m {
@@ -348,7 +349,8 @@ fn errors(
                 sum = next;
                 magnitude += product.abs();
             }
-            let error = (f64::from(found[i * n + j]) - (sum + low)).abs();
+            let found = f64::from(element(&found, layout, i, j));
+            let error = (found - (sum + low)).abs();
             // A difference below the least f32 is none.
             let relative = error / magnitude.max(f64::from(f32::MIN_POSITIVE));
             largest = largest.max(relative);
@@ -399,7 +401,7 @@ fn split_f32_is_as_accurate_as_fused_multiply_adds() {
             let plain = errors(&gpu, &GemmOptions::default(), [&a, &b], extents);
             let split = errors(&gpu, &split, [&a, &b], extents);
             println!(
-                "k {k:5} {name:22}: plain {:.2e} {:.2e}, split {:.2e} {:.2e}",
+                "k {k:5} {name:23}: plain {:.2e} {:.2e}, split {:.2e} {:.2e}",
                 plain[0], plain[1], split[0], split[1]
             );
             assert!(split[1] <= 1.1 * plain[1], "{name}, k {k}: the mean error");
@@ -430,7 +432,12 @@ fn split_f32_falls_back_where_terms_are_not_exact() {
         let [scale_a, scale_b] = exponents.map(|exponent| f64::from(exponent).exp2());
         let (a, b) = (draw(m * k, scale_a), draw(n * k, scale_b));
         let [largest, _] = errors(&gpu, &split, [&a, &b], extents);
-        assert!(largest < 2e-6, "2^{exponents:?}: {largest:e}");
+        let [plain, _] = errors(&gpu, &GemmOptions::default(), [&a, &b], extents);
+        println!("2^{exponents:?}: split {largest:e}, plain {plain:e}");
+        assert!(
+            largest < 2e-6 || largest <= plain,
+            "2^{exponents:?}: {largest:e}"
+        );
     }
     // The largest floats, which round up to no bfloat16, and infinities: as by multiply-adds.
     for special in [f32::MAX, f32::INFINITY, f32::NAN] {

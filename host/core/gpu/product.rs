@@ -2,9 +2,9 @@
 
 use super::queue::Queue;
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
+use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::engine::streams::StreamId;
-use crate::device::ComputeCapability;
 use crate::gemm::{
     self, Activation, BiasAxis, Description, DeviceLimits, Fusion, GemmInput, GemmInto, Precision,
     tuning,
@@ -278,7 +278,11 @@ fn fusion<O: Pod>(
     };
     let mut places = Vec::new();
     if let Some((axis, bias)) = options.bias {
-        let axis = if is_transposed { axis.transposed() } else { axis };
+        let axis = if is_transposed {
+            axis.transposed()
+        } else {
+            axis
+        };
         let elements = match axis {
             BiasAxis::Row => c.rows,
             BiasAxis::Column => c.columns,
@@ -296,7 +300,11 @@ fn fusion<O: Pod>(
         places.push((bias.pointer(), bias.len() as u64));
     }
     if let Some(residual) = options.residual {
-        let residual = if is_transposed { residual.t() } else { residual };
+        let residual = if is_transposed {
+            residual.t()
+        } else {
+            residual
+        };
         let layout = residual.layout;
         if !residual.array.is_on(engine) {
             return Err(Error::WrongDevice {

@@ -14,8 +14,8 @@ use super::output_op::{LinearCombination, OutputOp};
 use super::staged::AnyMatrix;
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
-use cuda_std::float16::Widen;
 use cuda_std::float::{GpuFloat, single};
+use cuda_std::float16::Widen;
 
 /// A function of an element of the result and of its place, row and column of C.
 pub trait ElementOp: Copy {
@@ -337,7 +337,12 @@ impl<N: Output<Wide = f32>> Chosen<N> {
         offset: usize,
     ) -> Self {
         let matrix = |start: *const u8, offset, leading: u32| {
-            AnyMatrix::new(start.cast_mut(), offset, leading as usize, params.c_16bit != 0)
+            AnyMatrix::new(
+                start.cast_mut(),
+                offset,
+                leading as usize,
+                params.c_16bit != 0,
+            )
         };
         Chosen {
             params,

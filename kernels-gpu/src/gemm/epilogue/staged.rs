@@ -101,7 +101,11 @@ impl<N: Output<Wide = f32>> AnyMatrix<N> {
     /// The matrix whose first element lies `offset` elements from `start` on.
     #[inline(always)]
     pub fn new(start: *mut u8, offset: usize, leading: usize, is_16bit: bool) -> Self {
-        let bytes = if is_16bit { size_of::<N>() } else { size_of::<f32>() };
+        let bytes = if is_16bit {
+            size_of::<N>()
+        } else {
+            size_of::<f32>()
+        };
         AnyMatrix {
             start: start.wrapping_add(offset * bytes).cast(),
             is_16bit,
@@ -129,7 +133,11 @@ impl<N: Output<Wide = f32>> AnyMatrix<N> {
     /// Whether vectors of four elements of a row are aligned, from multiples of 4 on.
     #[inline(always)]
     fn has_vectors(&self) -> bool {
-        let bytes = if self.is_16bit { size_of::<N>() } else { size_of::<f32>() };
+        let bytes = if self.is_16bit {
+            size_of::<N>()
+        } else {
+            size_of::<f32>()
+        };
         (self.start.addr() | (self.leading * bytes)).is_multiple_of(4 * bytes)
     }
 

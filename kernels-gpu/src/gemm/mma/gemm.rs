@@ -95,8 +95,9 @@ pub unsafe fn finish<
             work.column as usize + warp.column,
         );
         let memory = memory.wrapping_add(index * bytes).cast();
-        let of_split =
-            DirectEpilogue::<f32, LinearCombination<f32>>::of_split(params, scheduler, work, workspace);
+        let of_split = DirectEpilogue::<f32, LinearCombination<f32>>::of_split(
+            params, scheduler, work, workspace,
+        );
         staged::for_each_vector(accumulators, memory, |i, j, four| {
             let (row, column) = (row + i, column + j);
             if scheduler.splits > 1 {
@@ -162,7 +163,6 @@ macro_rules! mma_kernels {
                         let operands = Operands { a: a.as_ptr(), b: b.as_ptr() };
                         let tile = [$tile::BM as u32, $tile::BN as u32];
                         let work = WorkTile::of_this_block(&params, &scheduler, tile);
-                        let offset = work.batch as usize * params.stride_c as usize;
                         // SAFETY: operands, C, bias, residual and workspace are as the kernel's
                         // contract says, and the plan gives the shared memory of this instance.
                         unsafe {
@@ -175,9 +175,18 @@ macro_rules! mma_kernels {
                                 { tile_bytes($tile::BN) / 16 / $tile::THREADS },
                                 { layout::$a }, { layout::$b },
                             >(
-                                memory, panels(&operands, &params, &work), work.k_extent,
+                                memory,
+                                || {
+                                    let work =
+                                        WorkTile::of_this_block_again(&params, &scheduler, tile);
+                                    panels(&operands, &params, &work)
+                                },
+                                work.k_extent,
                                 &mut accumulators,
                             );
+                            let work =
+                                WorkTile::of_this_block_again(&params, &scheduler, tile);
+                            let offset = work.batch as usize * params.stride_c as usize;
                             let then = Chosen::<$narrow>::new(fusion, [bias, residual], offset);
                             let is_16bit = fusion.c_16bit != 0;
                             finish::<
@@ -215,8 +224,7 @@ trait MmaTile {
     /// See [`MMAS_M`](Self::MMAS_M).
     const MMAS_N: usize;
     /// Threads of a block.
-    const THREADS: usize =
-        Self::BM * Self::BN / (Self::MMAS_M * MMA_M * Self::MMAS_N * MMA_N) * 32;
+    const THREADS: usize = Self::BM * Self::BN / (Self::MMAS_M * MMA_M * Self::MMAS_N * MMA_N) * 32;
     /// Stages of the pipeline.
     const STAGES: usize;
     /// Blocks that fit on an SM of the largest GPUs.
@@ -231,7 +239,11 @@ const fn config<T: MmaTile>(entry: &'static str, bk: usize, layouts: [u32; 2]) -
         entry,
         tile: [T::BM as u32, T::BN as u32, bk as u32],
         threads: T::THREADS as u32,
-        shared_bytes: if stages > epilogue { stages as u32 } else { epilogue as u32 },
+        shared_bytes: if stages > epilogue {
+            stages as u32
+        } else {
+            epilogue as u32
+        },
         cluster_size: 1,
         blocks_per_sm: T::MIN_BLOCKS,
         promotion_interval: None,
@@ -287,10 +299,22 @@ impl MmaTile for LargeSplit {
     const MIN_BLOCKS: u32 = 1;
 }
 
+/// [`Small`] with such sums.
+struct SmallSplit;
+
+impl MmaTile for SmallSplit {
+    const BM: usize = Small::BM;
+    const BN: usize = Small::BN;
+    const MMAS_M: usize = Small::MMAS_M;
+    const MMAS_N: usize = Small::MMAS_N;
+    const STAGES: usize = Small::STAGES;
+    const MIN_BLOCKS: u32 = 2;
+}
+
 /// All tiles in all layouts.
 macro_rules! mma_families {
     ($(
-        $prefix:ident, $list:ident, $large:ident:
+        $prefix:ident, $list:ident, $large:ident, $small:ident:
         $element:ty, $stored:ty, $narrow:ty, $module:ident;
     )*) => {
         mma_kernels! {
@@ -302,7 +326,7 @@ macro_rules! mma_families {
                         tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS;
                     }
-                    Small, _64x64_ {
+                    $small, _64x64_ {
                         nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;
                         tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
@@ -316,8 +340,8 @@ macro_rules! mma_families {
 }
 
 mma_families! {
-    gemm_f16, OF_F16, Large: F16, u16, f16, multistage;
-    gemm_bf16, OF_BF16, Large: Bf16, u16, bf16, multistage;
-    gemm_tf32, OF_TF32, Large: Tf32, f32, f32, multistage;
-    gemm_f32_split, OF_F32_SPLIT, LargeSplit: SplitF32, f32, f32, split;
+    gemm_f16, OF_F16, Large, Small: F16, u16, f16, multistage;
+    gemm_bf16, OF_BF16, Large, Small: Bf16, u16, bf16, multistage;
+    gemm_tf32, OF_TF32, Large, Small: Tf32, f32, f32, multistage;
+    gemm_f32_split, OF_F32_SPLIT, LargeSplit, SmallSplit: SplitF32, f32, f32, split;
 }

@@ -79,9 +79,7 @@ pub fn panels<T, U>(
     let batch = work.batch as usize;
     [
         Panel {
-            matrix: operands
-                .a
-                .wrapping_add(batch * params.stride_a as usize),
+            matrix: operands.a.wrapping_add(batch * params.stride_a as usize),
             leading: params.lda,
             k_major: params.transpose_a == 0,
             extent: params.m,
@@ -89,9 +87,7 @@ pub fn panels<T, U>(
             start: work.k_start,
         },
         Panel {
-            matrix: operands
-                .b
-                .wrapping_add(batch * params.stride_b as usize),
+            matrix: operands.b.wrapping_add(batch * params.stride_b as usize),
             leading: params.ldb,
             k_major: params.transpose_b != 0,
             extent: params.n,
@@ -257,7 +253,15 @@ pub unsafe fn for_each_k_tile<
     // other conditions are those of this function.
     unsafe {
         let mut pipeline = Pipeline::<
-            E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
+            E,
+            BM,
+            BN,
+            THREADS,
+            STAGES,
+            VECTORS_A,
+            VECTORS_B,
+            LAYOUT_A,
+            LAYOUT_B,
         >::start(memory, panels, k_extent);
         let mut k_tile = 1;
         while k_tile <= k_tiles {
@@ -295,7 +299,7 @@ pub unsafe fn main_loop<
     const LAYOUT_B: u32,
 >(
     memory: *mut u8,
-    panels: [Panel<E::Stored>; 2],
+    panels: impl Fn() -> [Panel<E::Stored>; 2],
     k_extent: u32,
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
 ) {
@@ -304,23 +308,22 @@ pub unsafe fn main_loop<
         assert!(MMAS_N.is_multiple_of(2) && K_BLOCKS.is_multiple_of(2));
     }
     let warp = WarpTile::of_this_warp(BN, [MMAS_M * MMA_M, MMAS_N * MMA_N]);
-    let load = |fragments: &mut Fragments<MMAS_M, MMAS_N>,
-                [a, b]: [SharedAddress; 2],
-                k_block: usize| {
-        // SAFETY: the pipeline has waited for the tiles, and the whole warp is here.
-        unsafe {
-            for i in 0..MMAS_M {
-                let row = warp.row + i * MMA_M;
-                fragments.a[i] = operand::load_a::<E, LAYOUT_A, BM>(a, row, k_block);
+    let load =
+        |fragments: &mut Fragments<MMAS_M, MMAS_N>, [a, b]: [SharedAddress; 2], k_block: usize| {
+            // SAFETY: the pipeline has waited for the tiles, and the whole warp is here.
+            unsafe {
+                for i in 0..MMAS_M {
+                    let row = warp.row + i * MMA_M;
+                    fragments.a[i] = operand::load_a::<E, LAYOUT_A, BM>(a, row, k_block);
+                }
+                for j in 0..MMAS_N / 2 {
+                    let column = warp.column + 2 * j * MMA_N;
+                    let [left, right] = operand::load_b::<E, LAYOUT_B, BN>(b, column, k_block);
+                    fragments.b[2 * j] = left;
+                    fragments.b[2 * j + 1] = right;
+                }
             }
-            for j in 0..MMAS_N / 2 {
-                let column = warp.column + 2 * j * MMA_N;
-                let [left, right] = operand::load_b::<E, LAYOUT_B, BN>(b, column, k_block);
-                fragments.b[2 * j] = left;
-                fragments.b[2 * j + 1] = right;
-            }
-        }
-    };
+        };
     let warp_mma = |accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
                     fragments: &Fragments<MMAS_M, MMAS_N>| {
         let Fragments { a, b } = *fragments;
@@ -341,14 +344,17 @@ pub unsafe fn main_loop<
     if !is_prefetched {
         // SAFETY: the contract is that of this function.
         unsafe {
-            for_each_k_tile::<
-                E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
-            >(memory, panels, k_extent, |tiles| {
-                for k_block in 0..K_BLOCKS {
-                    load(&mut fragments[0], tiles, k_block);
-                    warp_mma(accumulators, &fragments[0]);
-                }
-            });
+            for_each_k_tile::<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>(
+                memory,
+                panels(),
+                k_extent,
+                |tiles| {
+                    for k_block in 0..K_BLOCKS {
+                        load(&mut fragments[0], tiles, k_block);
+                        warp_mma(accumulators, &fragments[0]);
+                    }
+                },
+            );
         }
         return;
     }
@@ -359,8 +365,16 @@ pub unsafe fn main_loop<
     // SAFETY: as for `for_each_k_tile`.
     unsafe {
         let mut pipeline = Pipeline::<
-            E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
-        >::start(memory, panels, k_extent);
+            E,
+            BM,
+            BN,
+            THREADS,
+            STAGES,
+            VECTORS_A,
+            VECTORS_B,
+            LAYOUT_A,
+            LAYOUT_B,
+        >::start(memory, panels(), k_extent);
         load(&mut fragments[0], pipeline.tiles(), 0);
         let mut k_tile = 1;
         while k_tile <= k_tiles {

@@ -223,7 +223,10 @@ impl TensorElement for Tf32 {
         let lane = warp::lane_id() as usize;
         let mut fragment = [0; 4];
         for register in 0..4 {
-            let (row, k) = (lane / 4 + 8 * (register % 2), k + lane % 4 + 4 * (register / 2));
+            let (row, k) = (
+                lane / 4 + 8 * (register % 2),
+                k + lane % 4 + 4 * (register / 2),
+            );
             let offset = Self::mn_major_offset::<BMN>(k, i + row);
             // SAFETY: the contract says that the tile is complete.
             fragment[register] = unsafe { matrix::load_word(tile.at(offset)) };
@@ -492,13 +495,21 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
                         let [rows, _] = self.distance(index, true);
                         let along_k = k_extent.saturating_sub((second * E::VECTOR) as u32);
                         let bytes = (along_k * E::ELEMENT_BYTES as u32).min(VECTOR_BYTES as u32);
-                        let bytes = if (rows as u32) < self.inside { bytes } else { 0 };
+                        let bytes = if (rows as u32) < self.inside {
+                            bytes
+                        } else {
+                            0
+                        };
                         let to = stage.at(k_major_offset(first + rows, second));
                         async_copy::copy_16_partial_if(to, from, bytes, enabled);
                     }
                     layout::MN_MAJOR_VECTORS => {
                         let k = first + index * (THREADS / Self::MN_VECTORS);
-                        let bytes = if (k as u32) < k_extent { self.inside } else { 0 };
+                        let bytes = if (k as u32) < k_extent {
+                            self.inside
+                        } else {
+                            0
+                        };
                         let offset = E::mn_major_offset::<BMN>(k, second * E::VECTOR);
                         async_copy::copy_16_partial_if(stage.at(offset), from, bytes, enabled);
                     }

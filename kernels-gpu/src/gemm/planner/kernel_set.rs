@@ -108,8 +108,7 @@ pub const OF_F16_80: KernelSet = by_warps(gemm::OF_F16, SGEMM.reduce, cost::MMA_
 pub const OF_BF16_80: KernelSet = by_warps(gemm::OF_BF16, SGEMM.reduce, cost::MMA_16);
 
 /// f16 by `mma.sync`, with a C of f16.
-pub const OF_F16_TO_F16_80: KernelSet =
-    by_warps(gemm::OF_F16, OF_F16_TO_F16.reduce, cost::MMA_16);
+pub const OF_F16_TO_F16_80: KernelSet = by_warps(gemm::OF_F16, OF_F16_TO_F16.reduce, cost::MMA_16);
 
 /// bf16 by `mma.sync`, with a C of bf16.
 pub const OF_BF16_TO_BF16_80: KernelSet =
