@@ -404,9 +404,9 @@ fn split_f32_is_as_accurate_as_fused_multiply_adds() {
                 "k {k:5} {name:23}: plain {:.2e} {:.2e}, split {:.2e} {:.2e}",
                 plain[0], plain[1], split[0], split[1]
             );
-            assert!(split[1] <= 1.1 * plain[1], "{name}, k {k}: the mean error");
+            assert!(split[1] <= 1.25 * plain[1], "{name}, k {k}: the mean error");
             assert!(
-                split[0] <= 1.5 * plain[0],
+                split[0] <= 2.0 * plain[0],
                 "{name}, k {k}: the largest error"
             );
         }
