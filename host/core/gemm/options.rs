@@ -11,9 +11,9 @@ pub enum Precision {
     /// As the element type says: f32 by fused multiply-adds.
     #[default]
     Native,
-    /// f32 on tensor cores, as sums of three bfloat16 each, of whose products six are computed, from
-    /// compute capability 8.0 on. Errors are of the size of those of fused multiply-adds, or
-    /// smaller. Blocks that meet elements other than zero below 2⁻¹¹⁰, or above the largest
+    /// f32 on tensor cores, as sums of three bfloat16 each, of whose products six are computed,
+    /// from compute capability 8.0 on. Errors are of the size of those of fused multiply-adds, or
+    /// smaller. Blocks with elements other than zero below 2⁻¹¹⁰, or above the largest
     /// bfloat16, take fused multiply-adds, which is slower.
     F32Split,
 }

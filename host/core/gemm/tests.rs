@@ -53,8 +53,8 @@ fn layouts(rows: usize, columns: usize) -> [Layout; 2] {
     ]
 }
 
-/// Φ(x) as a sum of the error function's series, or of its continued fraction (Abramowitz and Stegun,
-/// 7.1.5 and 7.1.14).
+/// Φ(x) as a sum of the error function's series, or of its continued fraction (Abramowitz and
+/// Stegun, 7.1.5 and 7.1.14).
 fn normal_distribution(x: f64) -> f64 {
     let z = x.abs() / std::f64::consts::SQRT_2;
     let upper = if z < 3.0 {

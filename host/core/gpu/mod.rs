@@ -370,8 +370,9 @@ impl Gpu {
         self.gemm_with(&GemmOptions::default(), alpha, a, b, beta, c)
     }
 
-    /// [`gemm`](Self::gemm) with [options](GemmOptions): C ← f(α · A · B + β · C + bias) + residual,
-    /// f32 on tensor cores at the accuracy of f32, or the kernels of an older generation of GPUs.
+    /// [`gemm`](Self::gemm) with [options](GemmOptions): C ← f(α · A · B + β · C + bias) +
+    /// residual, f32 on tensor cores at the accuracy of f32, or the kernels of an older generation
+    /// of GPUs.
     ///
     /// ```
     /// # use warpladder::gemm::{Activation, BiasAxis, Precision};

@@ -21,9 +21,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// where f is the activation.
 #[derive(Clone, Copy)]
 pub struct GemmOptions<'a, O> {
-    /// The generation of GPUs whose kernels compute it, by the compute capability: an older one than
-    /// the device's, such as 8.0 for products by `mma.sync` on a Hopper GPU. Without one, the newest
-    /// that the device has.
+    /// The generation of GPUs whose kernels compute it, by the compute capability: an older one
+    /// than the device's, such as 8.0 for products by `mma.sync` on a Hopper GPU. Without one, the
+    /// newest that the device has.
     pub generation: Option<ComputeCapability>,
     /// How f32 is multiplied.
     pub precision: Precision,
@@ -31,8 +31,8 @@ pub struct GemmOptions<'a, O> {
     pub bias: Option<(BiasAxis, &'a DeviceArray<O>)>,
     /// The function that is applied to each element.
     pub activation: Activation,
-    /// A matrix of the size of C that is added behind the activation. Its neighbours are those of C:
-    /// both are row-major, or both column-major. A batch lies as far apart as that of C.
+    /// A matrix of the size of C that is added behind the activation. Its neighbours are those of
+    /// C: both are row-major, or both column-major. A batch lies as far apart as that of C.
     pub residual: Option<MatrixRef<'a, O>>,
 }
 

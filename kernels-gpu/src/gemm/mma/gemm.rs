@@ -1,12 +1,13 @@
-//! `gemm_f16_…`, `gemm_bf16_…`, `gemm_tf32_…`, `gemm_f32_split_…`: GEMMs of 16-bit elements, of TF32
-//! and of f32 in [terms of bf16](super::split) on tensor cores, by `mma.sync`, on GPUs of compute
-//! capability 8.0 and later.
+//! `gemm_f16_…`, `gemm_bf16_…`, `gemm_tf32_…`, `gemm_f32_split_…`: GEMMs of 16-bit elements, of
+//! TF32 and of f32 in [terms of bf16](super::split) on tensor cores, by `mma.sync`, on GPUs of
+//! compute capability 8.0 and later.
 //!
 //! # Idea
-//! The rung [`mma_bf16`](crate::ladder::matmul::mma) for any size and layout. Where the rows of both
-//! operands start at multiples of 16 bytes, asynchronous copies bring vectors, of which those at the
-//! edges are read in part. Other operands are loaded element by element, by one kernel for all of
-//! their layouts. The grid is that of the SIMT kernels: data-parallel, split-K or stream-K tiles.
+//! The rung [`mma_bf16`](crate::ladder::matmul::mma) for any size and layout. Where the rows of
+//! both operands start at multiples of 16 bytes, asynchronous copies bring vectors, of which those
+//! at the edges are read in part. Other operands are loaded element by element, by one kernel for
+//! all of their layouts. The grid is that of the SIMT kernels: data-parallel, split-K or stream-K
+//! tiles.
 //!
 //! # Thread mapping
 //! A block tile of 128 × 128 has four warps of 64 × 64, one of 64 × 64 has four of 32 × 32.
@@ -129,7 +130,7 @@ fn output<N: Output<Wide = f32>, F: ElementOp>(
 /// The tables of kernels: of each tile a kernel for each pair of layouts.
 macro_rules! mma_kernels {
     ($(
-        $prefix:ident, $list:ident: $element:ty, $stored:ty, $narrow:ty, $module:ident {
+        $prefix:ident, $list:ident: $element:ty, $stored:ty, $c_16bit:ty, $module:ident {
             $($tile:ident, $size:ident { $($layout:ident: $a:ident, $b:ident;)* })*
         }
     )*) => {
@@ -142,8 +143,8 @@ macro_rules! mma_kernels {
                     )]
                     ///
                     /// # Safety
-                    /// See [`tile_config`](crate::gemm::tile_config). C is of the type that `fusion`
-                    /// says; `bias` and `residual` are as [`Chosen::new`] asks.
+                    /// See [`tile_config`](crate::gemm::tile_config). C is of the type that
+                    /// `fusion` says; `bias` and `residual` are as [`Chosen::new`] asks.
                     #[cuda_std::kernel(
                         max_threads = $tile::THREADS as u32,
                         min_blocks = $tile::MIN_BLOCKS,
@@ -166,8 +167,9 @@ macro_rules! mma_kernels {
                         // SAFETY: operands, C, bias, residual and workspace are as the kernel's
                         // contract says, and the plan gives the shared memory of this instance.
                         unsafe {
-                            let mut accumulators: Accumulators<{ $tile::MMAS_M }, { $tile::MMAS_N }> =
-                                core::mem::zeroed();
+                            let mut accumulators: Accumulators<
+                                { $tile::MMAS_M }, { $tile::MMAS_N },
+                            > = core::mem::zeroed();
                             $module::main_loop::<
                                 $element, { $tile::BM }, { $tile::BN }, { $tile::MMAS_M },
                                 { $tile::MMAS_N }, { $tile::THREADS }, { $tile::STAGES },
@@ -187,10 +189,10 @@ macro_rules! mma_kernels {
                             let work =
                                 WorkTile::of_this_block_again(&params, &scheduler, tile);
                             let offset = work.batch as usize * params.stride_c as usize;
-                            let then = Chosen::<$narrow>::new(fusion, [bias, residual], offset);
+                            let then = Chosen::<$c_16bit>::new(fusion, [bias, residual], offset);
                             let is_16bit = fusion.c_16bit != 0;
                             finish::<
-                                $narrow, _, { $tile::BN }, { $tile::MMAS_M }, { $tile::MMAS_N },
+                                $c_16bit, _, { $tile::BN }, { $tile::MMAS_M }, { $tile::MMAS_N },
                                 { $tile::THREADS },
                             >(
                                 memory, &mut accumulators, (&params, &scheduler, &work), workspace,
@@ -315,11 +317,11 @@ impl MmaTile for SmallSplit {
 macro_rules! mma_families {
     ($(
         $prefix:ident, $list:ident, $large:ident, $small:ident:
-        $element:ty, $stored:ty, $narrow:ty, $module:ident;
+        $element:ty, $stored:ty, $c_16bit:ty, $module:ident;
     )*) => {
         mma_kernels! {
             $(
-                $prefix, $list: $element, $stored, $narrow, $module {
+                $prefix, $list: $element, $stored, $c_16bit, $module {
                     $large, _128x128_ {
                         nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;

@@ -1,30 +1,30 @@
-//! `gemm_f32_split_…`: GEMMs of f32 on tensor cores with the accuracy of f32, from compute capability
-//! 8.0 on.
+//! `gemm_f32_split_…`: GEMMs of f32 on tensor cores with the accuracy of f32, from compute
+//! capability 8.0 on.
 //!
 //! # Idea
-//! An f32 is the sum of three numbers of bfloat16, x = x₁ + x₂ + x₃, of 8 bits each: exactly, unless
-//! x₃ falls below the least bfloat16. Of the nine products of two such sums six are computed, each
-//! of which is exact:
+//! An f32 is the sum of three numbers of bfloat16, x = x₁ + x₂ + x₃, of 8 bits each: exactly,
+//! unless x₃ falls below the least bfloat16. Of the nine products of two such sums six are
+//! computed, each of which is exact:
 //!
 //! a b ≈ a₁b₁ + (a₁b₂ + a₂b₁) + (a₂b₂ + a₁b₃ + a₃b₁)
 //!
-//! The others are at most 2⁻²⁴ times the product. Tensor cores cut sums off instead of rounding them
-//! to the nearest, which a long sum would show. So sums of 16 products along k begin at zero: one of
-//! a₁b₁, whose products have 16 bits each, and one of the others, the least first. Both are added to
-//! the accumulators by instructions that round.
+//! The others are at most 2⁻²⁴ times the product. Tensor cores cut sums off instead of rounding
+//! them to the nearest, which a long sum would show. So sums of 16 products along k begin at zero:
+//! one of a₁b₁, whose products have 16 bits each, and one of the others, the least first. Both are
+//! added to the accumulators by instructions that round.
 //!
 //! Operands lie in shared memory as f32, and a lane splits its fragments.
 //!
 //! # Range
-//! Three terms are exact for zero and for magnitudes from 2⁻¹¹⁰ up to the largest bfloat16. A smaller
-//! element makes its block compute its tile, or its split of k, by fused multiply-adds, and so does
-//! an accumulator that is infinite or NaN, which all larger elements, infinities and NaN lead to.
-//! The host learns nothing of it and waits for nothing.
+//! Three terms are exact for zero and for magnitudes from 2⁻¹¹⁰ up to the largest bfloat16. A
+//! smaller element makes its block compute its tile, or its split of k, by fused multiply-adds, and
+//! so does an accumulator that is infinite or NaN, which all larger elements, infinities and NaN
+//! lead to. The host learns nothing of it and waits for nothing.
 //!
 //! # Thread mapping
-//! A block tile of 128 × 128 has eight warps of 32 × 64, one of 64 × 64 has four of 32 × 32. A lane's
-//! four elements of a row of A, or of a column of B, in 16 along k are neighbours: the sum does not
-//! depend on which k an MMA takes them for.
+//! A block tile of 128 × 128 has eight warps of 32 × 64, one of 64 × 64 has four of 32 × 32. A
+//! lane's four elements of a row of A, or of a column of B, in 16 along k are neighbours: the sum
+//! does not depend on which k an MMA takes them for.
 //!
 //! # Preconditions
 //! As for [`gemm`](super::gemm).
@@ -108,8 +108,8 @@ const fn is_k_major(of: u32) -> bool {
     of != layout::MN_MAJOR_VECTORS
 }
 
-/// Four neighbours along k of row or column `i` of a tile of `BMN`: those of this lane's index in its
-/// group of four.
+/// Four neighbours along k of row or column `i` of a tile of `BMN`: those of this lane's index in
+/// its group of four.
 ///
 /// # Safety
 /// The tile is complete.
@@ -243,8 +243,8 @@ impl Column {
             true => [panel.leading, 1],
             false => [1, panel.leading],
         };
-        let [along, along_k] = strides.map(|stride| stride as usize);
-        let offset = panel.first as usize * along + panel.start as usize * along_k;
+        let [along, per_k] = strides.map(|stride| stride as usize);
+        let offset = panel.first as usize * along + panel.start as usize * per_k;
         Column {
             first: panel.matrix.wrapping_add(offset),
             strides,

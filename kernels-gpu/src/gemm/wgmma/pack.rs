@@ -10,8 +10,9 @@
 //!
 //! # Thread mapping
 //! Blocks of 256 threads. A thread of a copy stores four vectors of 16 bytes, for each of which it
-//! loads the one or two aligned vectors of the source that the elements lie in. A transpose goes through tiles of 64 × 64 in shared memory, 16 elements a thread. z
-//! counts the matrices of a batch; y of a transpose strides over the rows by the grid.
+//! loads the one or two aligned vectors of the source that the elements lie in. A transpose goes
+//! through tiles of 64 × 64 in shared memory, 16 elements a thread. z counts the matrices of a
+//! batch; y of a transpose strides over the rows by the grid.
 //!
 //! # Preconditions
 //! None.
@@ -103,11 +104,12 @@ fn shifted(low: [u32; WORDS], high: [u32; WORDS], shift: usize) -> [u32; WORDS] 
 
 /// A vector of the copy: the elements of a row from `column` on, and zeros behind its end.
 ///
-/// Inside of a row it is made of the one or two aligned vectors of the source that it lies in. At its
-/// ends, where these have bytes of other rows, elements are loaded.
+/// Inside of a row it is made of the one or two aligned vectors of the source that it lies in. At
+/// its ends, where these have bytes of other rows, elements are loaded.
 ///
 /// # Safety
-/// `from` is the first element of a row of `columns` elements, which are readable. `column` is less.
+/// `from` is the first element of a row of `columns` elements, which are readable. `column` is
+/// less.
 #[inline(always)]
 unsafe fn load<T: Copy>(from: *const T, column: usize, columns: usize) -> [u32; WORDS] {
     let per_vector = VECTOR_BYTES / size_of::<T>();
@@ -203,8 +205,8 @@ macro_rules! copies {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `from` and `to` are device arrays that do not overlap, as `pack` describes them. `to`
-            /// and its rows and matrices begin at multiples of 16 bytes. A matrix of
+            /// `from` and `to` are device arrays that do not overlap, as `pack` describes them.
+            /// `to` and its rows and matrices begin at multiples of 16 bytes. A matrix of
             /// the copy has fewer than 2³² − 1024 vectors. The grid has [`copy_blocks`] blocks in x
             /// and the number of matrices in z. Blocks have [`THREADS`] threads.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
@@ -284,8 +286,8 @@ macro_rules! transposes {
             ///
             /// # Safety
             /// `from` and `to` are device arrays that do not overlap, as `pack` describes them. The
-            /// grid has columns / [`TILE`] blocks in x, rounded up, any number in y, and the number of
-            /// matrices in z. Blocks have [`THREADS`] threads.
+            /// grid has columns / [`TILE`] blocks in x, rounded up, any number in y, and the number
+            /// of matrices in z. Blocks have [`THREADS`] threads.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
             pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
                 let tile = shared_array![$element; TILE * tile_pitch(size_of::<$element>())];
