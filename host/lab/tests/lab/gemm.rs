@@ -15,10 +15,14 @@ use warpladder::engine::{Engine, EngineKind};
 use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, GemmInto, Tf32};
 
 /// Sizes that meet edges of every tile, short sides, split-K, and promotion intervals of those.
-const EXTENTS: [[u32; 3]; 11] = [
-    // Rows of 16-bit elements that start at multiples of 16 bytes, in all layouts.
+const EXTENTS: [[u32; 3]; 14] = [
+    // Rows of 16-bit elements that start at multiples of 16 bytes: in each layout one of these has
+    // such padding.
     [136, 72, 104],
     [72, 200, 40],
+    [128, 128, 64],
+    [264, 136, 72],
+    [8, 16, 1000],
     [1, 1, 1],
     [132, 68, 24],
     [33, 31, 17],
