@@ -318,6 +318,55 @@ fn every_layout_of_every_element_is_right() {
     every_layout_is_right::<f32>(|x| x as f32, split);
 }
 
+/// Products whose every access is watched: of vectors and of elements, by several splits of k, with
+/// operators, and with the fallback of split f32.
+fn nothing_is_found<T>(round: fn(f64) -> T, options: GemmOptions<'_, f32>, scale: f64)
+where
+    T: super::GemmInto<f32, Output = f32>,
+{
+    let gpu = Gpu::sanitized();
+    let mut numbers = Numbers(5);
+    for (turn, [m, n, k]) in [[136, 72, 40], [33, 31, 17], [64, 64, 1000]]
+        .into_iter()
+        .enumerate()
+    {
+        let [layout_a, layout_b] = [layouts(m, k)[turn % 2], layouts(k, n)[turn / 2]];
+        let (_, a) = matrix(&gpu, layout_a, |_| round(scale * numbers.signed()));
+        let (_, b) = matrix(&gpu, layout_b, |_| round(numbers.signed()));
+        let (_, residual) = matrix(&gpu, Layout::row_major(m, n), |_| 1.0_f32);
+        let (_, mut c) = matrix(&gpu, Layout::row_major(m, n), |_| 1.0_f32);
+        let bias = gpu.upload(&vec![1.0_f32; n]).unwrap();
+        for fuses in [false, true] {
+            let options = GemmOptions {
+                bias: fuses.then_some((BiasAxis::Column, &bias)),
+                residual: fuses.then_some(residual.view()),
+                ..options
+            };
+            gpu.gemm_with(&options, 1.0, a.view(), b.view(), 0.5, c.view_mut())
+                .unwrap();
+        }
+    }
+    gpu.synchronize().unwrap();
+    let findings = gpu.findings();
+    assert!(findings.is_empty(), "{}: {findings:?}", T::NAME);
+}
+
+#[test]
+fn sanitizers_find_nothing() {
+    let options = GemmOptions {
+        generation: Some(ComputeCapability::V8_0),
+        ..GemmOptions::default()
+    };
+    nothing_is_found::<f16>(f16::from_f64, options, 1.0);
+    nothing_is_found::<Tf32>(|x| Tf32(x as f32), options, 1.0);
+    let split = GemmOptions {
+        precision: Precision::F32Split,
+        ..options
+    };
+    nothing_is_found::<f32>(|x| x as f32, split, 1.0);
+    nothing_is_found::<f32>(|x| x as f32, split, 1e-38);
+}
+
 /// Largest and mean error of a product, each over the sum of magnitudes of the terms.
 fn errors(
     gpu: &Gpu,
