@@ -157,11 +157,11 @@ copies! {
     copy_16, copy_16_or_zero, copy_16_if, 16, "cg";
 }
 
-/// Starts a copy of 16 bytes, past L1, of which the first `bytes` are read and the others are zeros;
-/// where not `predicate`, nothing. It is one predicated instruction, as [`copy_16_if`] is.
+/// Starts a copy of 16 bytes, past L1, of which the first `bytes` are read and the others are
+/// zeros; where not `predicate`, nothing. It is one predicated instruction, as [`copy_16_if`] is.
 ///
 /// # Safety
-/// Where `predicate`: both addresses are aligned to 16 bytes. `bytes` is at most 16, and so many
+/// Where `predicate`: both addresses are aligned to 16 bytes. `bytes` is at most 16, and `bytes`
 /// bytes of the source are readable; none has to be where it is 0. No thread writes them before the
 /// copy is complete. The destination is shared memory of the block, which no other access touches
 /// before that.

@@ -119,8 +119,8 @@ pub unsafe fn load_word(address: SharedAddress) -> u32 {
 /// Loads 128 bits: four elements of 32 bits side by side.
 ///
 /// # Safety
-/// `address` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no thread
-/// writes meanwhile.
+/// `address` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no
+/// thread writes meanwhile.
 #[inline(always)]
 pub unsafe fn load_vector(address: SharedAddress) -> [u32; 4] {
     #[cfg(target_arch = "nvptx64")]

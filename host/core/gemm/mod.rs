@@ -10,6 +10,8 @@ mod input;
 pub mod layout;
 mod operand;
 pub mod options;
+#[cfg(test)]
+mod tests;
 pub mod tuning;
 
 pub use input::{GemmElement, GemmInput, GemmInto, Tf32};
@@ -91,6 +93,8 @@ impl DeviceLimits {
     pub fn shared_bytes(self) -> u32 {
         let ComputeCapability { major, minor } = self.compute_capability;
         match (major, minor) {
+            (7, 5) => 64 << 10,
+            (7, _) => 96 << 10,
             (8, 0 | 7) => 163 << 10,
             (9, 0) | (10, 0 | 1 | 3) | (11, 0) => 227 << 10,
             _ => 99 << 10,
@@ -110,6 +114,17 @@ pub enum PlanError {
         matrix: &'static str,
         /// Its leading dimension.
         leading: u32,
+    },
+    /// No kernels of a generation run on the device.
+    #[error(
+        "a device of compute capability {device} does not run kernels for {asked}: ask for \
+         {PORTABLE} to {device}"
+    )]
+    Generation {
+        /// What was asked for.
+        asked: ComputeCapability,
+        /// The device's.
+        device: ComputeCapability,
     },
     /// No kernel has the precision.
     #[error(

@@ -280,20 +280,25 @@ impl<T: GemmInput> Oriented<T> {
         if turn && dense && Self::IS_TF32 {
             return transposed_dense(index, start, pack);
         }
-        let (entry, [height, width]) = match (turn, size_of::<T>()) {
-            (true, 2) => ("pack_transposed_16", [pack::TILE; 2]),
-            (true, _) => ("pack_transposed_32", [pack::TILE; 2]),
-            (false, 2) => ("pack_16", [pack::COPIED_ROWS, pack::THREADS]),
-            (false, _) => ("pack_32", [pack::COPIED_ROWS, pack::THREADS]),
+        let entry = match (turn, size_of::<T>()) {
+            (true, 2) => "pack_transposed_16",
+            (true, _) => "pack_transposed_32",
+            (false, 2) => "pack_16",
+            (false, _) => "pack_32",
+        };
+        let tiles = |extent: u32| u64::from(extent).div_ceil(pack::TILE as u64);
+        let [x, y] = if turn {
+            [tiles(pack.columns), tiles(pack.rows).min(MAX_BLOCKS)]
+        } else {
+            [
+                pack::copy_blocks(pack.rows, pack.to_pitch, Self::ELEMENT_BYTES),
+                1,
+            ]
         };
         PlannedLaunch {
             entry,
             compute_capability: HOPPER,
-            grid: [
-                u64::from(pack.columns).div_ceil(width as u64),
-                u64::from(pack.rows).div_ceil(height as u64).min(MAX_BLOCKS),
-                matrices.into(),
-            ],
+            grid: [x, y, matrices.into()],
             block: Dim3::new(pack::THREADS as u32, 1, 1),
             cluster: Dim3::ONE,
             shared_bytes: 0,

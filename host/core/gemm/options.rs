@@ -1,6 +1,7 @@
 //! What may be asked of a product beside its operands: precision, operators that are fused with it,
 //! and the generation of GPUs whose kernels compute it.
 
+use super::{PORTABLE, PlanError};
 use crate::device::ComputeCapability;
 use kernels_gpu::gemm::epilogue::fusion::{self, FusionParams};
 
@@ -10,9 +11,9 @@ pub enum Precision {
     /// As the element type says: f32 by fused multiply-adds.
     #[default]
     Native,
-    /// f32 on tensor cores, as sums of three bfloat16 each, of whose products six are computed, from
-    /// compute capability 8.0 on. Errors are of the size of those of fused multiply-adds, or
-    /// smaller. Blocks that meet elements other than zero below 2⁻¹¹⁰, or above the largest
+    /// f32 on tensor cores, as sums of three bfloat16 each, of whose products six are computed,
+    /// from compute capability 8.0 on. Errors are of the size of those of fused multiply-adds, or
+    /// smaller. Blocks with elements other than zero below 2⁻¹¹⁰, or above the largest
     /// bfloat16, take fused multiply-adds, which is slower.
     F32Split,
 }
@@ -102,17 +103,19 @@ impl Fusion {
     }
 }
 
-/// The generation of GPUs whose kernels compute a product: theirs, or an older one that the device
-/// runs as well.
+/// The generation of GPUs whose kernels compute a product on a device: the one `asked` for, or the
+/// device's own.
 ///
 /// # Errors
-/// The generation, where it is newer than the device.
+/// [`PlanError::Generation`] where it is newer than the device, or older than all kernels.
 pub fn generation(
     device: ComputeCapability,
     asked: Option<ComputeCapability>,
-) -> Result<ComputeCapability, ComputeCapability> {
+) -> Result<ComputeCapability, PlanError> {
     match asked {
-        Some(asked) if asked > device => Err(asked),
+        Some(asked) if asked > device || asked < PORTABLE => {
+            Err(PlanError::Generation { asked, device })
+        }
         Some(asked) => Ok(asked),
         None => Ok(device),
     }

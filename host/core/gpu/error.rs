@@ -35,6 +35,25 @@ pub enum Error {
         /// Matrices C.
         c: usize,
     },
+    /// A bias of another length than C's side.
+    #[error("the bias has {given} elements: C has {elements} in that direction, and needs as many")]
+    Bias {
+        /// Rows or columns of C.
+        elements: usize,
+        /// Elements of the bias.
+        given: usize,
+    },
+    /// A residual that does not lie as C does.
+    #[error(
+        "the residual is {residual}, and C is {c}: it needs the same size and batch, and the same \
+         neighbours"
+    )]
+    Residual {
+        /// The residual, as the kernels would read it.
+        residual: Layout,
+        /// C, as they write it.
+        c: Layout,
+    },
     /// A layout that an array cannot have.
     #[error("{layout} cannot be laid over {len} elements: {why}")]
     Layout {

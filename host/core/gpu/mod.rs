@@ -95,6 +95,7 @@ pub use error::{ContractError, Error};
 pub use kernel::{Grid, Kernel, Module, Timing};
 pub use layout::Layout;
 pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
+pub use product::GemmOptions;
 pub use ptx_emulator::sanitize::Finding;
 pub use queue::Event;
 pub use transfer::PinnedArray;
@@ -368,8 +369,52 @@ impl Gpu {
         beta: T::Output,
         c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
+        self.gemm_with(&GemmOptions::default(), alpha, a, b, beta, c)
+    }
+
+    /// [`gemm`](Self::gemm) with [options](GemmOptions): C ← f(α · A · B + β · C + bias) +
+    /// residual, f32 on tensor cores at the accuracy of f32, or the kernels of an older generation
+    /// of GPUs.
+    ///
+    /// ```
+    /// # use warpladder::gemm::{Activation, BiasAxis, Precision};
+    /// # use warpladder::gpu::{GemmOptions, Gpu};
+    /// # fn main() -> Result<(), warpladder::gpu::Error> {
+    /// # let gpu = Gpu::emulated();
+    /// # let a = gpu.zeros::<f32>(8, 24)?;
+    /// # let b = gpu.zeros::<f32>(24, 16)?;
+    /// # let mut c = gpu.zeros::<f32>(8, 16)?;
+    /// # let bias = gpu.upload(&[0.5_f32; 16])?;
+    /// let options = GemmOptions {
+    ///     precision: Precision::F32Split,
+    ///     bias: Some((BiasAxis::Column, &bias)),
+    ///     activation: Activation::Gelu,
+    ///     ..GemmOptions::default()
+    /// };
+    /// gpu.gemm_with(&options, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Operators are fused by the kernels of `mma.sync`, with products of [`half::f16`],
+    /// [`half::bf16`] and [`Tf32`](crate::gemm::Tf32), and of `f32` with
+    /// [`Precision::F32Split`](crate::gemm::Precision::F32Split).
+    ///
+    /// # Errors
+    /// Those of [`gemm`](Self::gemm); [`Error::Plan`] where no kernel has the precision, fuses
+    /// operators with such a product, or is of the generation; [`Error::Bias`] and
+    /// [`Error::Residual`] where these do not match C.
+    pub fn gemm_with<T: GemmInto<O>, O: Pod>(
+        &self,
+        options: &GemmOptions<'_, O>,
+        alpha: T::Output,
+        a: MatrixRef<'_, T>,
+        b: MatrixRef<'_, T>,
+        beta: T::Output,
+        c: MatrixMut<'_, O>,
+    ) -> Result<(), Error> {
         let products = &self.caches.products;
-        products.start(&self.queue, [alpha, beta], a, b, c)
+        products.start(&self.queue, options, [alpha, beta], a, b, c)
     }
 
     /// y ← α · A · x + β · y, on the device, for one vector or a batch of them, each with its

@@ -2,9 +2,13 @@
 
 use super::queue::Queue;
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
+use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::engine::streams::StreamId;
-use crate::gemm::{self, Description, DeviceLimits, GemmInput, GemmInto, tuning};
+use crate::gemm::{
+    self, Activation, BiasAxis, Description, DeviceLimits, Fusion, GemmInput, GemmInto, Precision,
+    tuning,
+};
 use crate::launch::{DevicePtr, Launch};
 use crate::plan::{Operands, Prepared};
 use crate::sync::lock;
@@ -12,6 +16,38 @@ use bytemuck::Pod;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// What may be asked of a product beside its operands: C ← f(α · A · B + β · C + bias) + residual,
+/// where f is the activation.
+#[derive(Clone, Copy)]
+pub struct GemmOptions<'a, O> {
+    /// The generation of GPUs whose kernels compute it, by the compute capability: an older one
+    /// than the device's, such as 8.0 for products by `mma.sync` on a Hopper GPU. Without one, the
+    /// newest that the device has.
+    pub generation: Option<ComputeCapability>,
+    /// How f32 is multiplied.
+    pub precision: Precision,
+    /// A vector with an element for each row of C, or for each column, that all of these get.
+    pub bias: Option<(BiasAxis, &'a DeviceArray<O>)>,
+    /// The function that is applied to each element.
+    pub activation: Activation,
+    /// A matrix of the size of C that is added behind the activation. Its neighbours are those of
+    /// C: both are row-major, or both column-major. A batch lies as far apart as that of C.
+    pub residual: Option<MatrixRef<'a, O>>,
+}
+
+impl<O> Default for GemmOptions<'_, O> {
+    /// The product alone.
+    fn default() -> Self {
+        GemmOptions {
+            generation: None,
+            precision: Precision::Native,
+            bias: None,
+            activation: Activation::None,
+            residual: None,
+        }
+    }
+}
 
 /// Plans that are kept. A program that has more sizes than this makes them anew.
 const MAX_PLANS: usize = 1024;
@@ -51,6 +87,9 @@ struct Key {
     strides: [u64; 3],
     aligned: [bool; 3],
     c_16bit: bool,
+    precision: Precision,
+    fusion: Fusion,
+    device: DeviceLimits,
 }
 
 impl Products {
@@ -63,16 +102,22 @@ impl Products {
         }
     }
 
-    /// Starts C ← α · A · B + β · C.
+    /// Starts C ← f(α · A · B + β · C + bias) + residual.
     pub(super) fn start<T: GemmInto<O>, O: Pod>(
         &self,
         queue: &Queue,
+        options: &GemmOptions<'_, O>,
         factors: [T::Output; 2],
         a: MatrixRef<'_, T>,
         b: MatrixRef<'_, T>,
         c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         let engine = &queue.engine;
+        let capability = self.device.compute_capability;
+        let device = DeviceLimits {
+            compute_capability: gemm::options::generation(capability, options.generation)?,
+            ..self.device
+        };
         let here = [
             a.array.is_on(engine),
             b.array.is_on(engine),
@@ -85,15 +130,19 @@ impl Products {
         }
         matching(a.layout, b.layout, c.layout)?;
         // Kernels write rows. A column-major C is the transpose of Bᵀ · Aᵀ.
-        let (a, b, layout) = match c.layout.leading_of_rows() {
-            Some(_) => (a, b, c.layout),
-            None => (b.t(), a.t(), c.layout.transposed()),
+        let is_transposed = c.layout.leading_of_rows().is_none();
+        let (a, b, layout) = match is_transposed {
+            false => (a, b, c.layout),
+            true => (b.t(), a.t(), c.layout.transposed()),
         };
-        let inputs = [a, b].map(|matrix| place(matrix.array, matrix.layout));
         let (output, _) = place(c.array, layout);
-        let places = [inputs[0].0, inputs[1].0, output];
-        let description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
-        let planned = self.planned(engine, &description)?;
+        let [a_place, b_place] = [place(a.array, a.layout), place(b.array, b.layout)];
+        let places = [a_place.0, b_place.0, output];
+        let mut description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
+        let (fusion, fused) = fusion(engine, options, layout, is_transposed)?;
+        (description.precision, description.fusion) = (options.precision, fusion);
+        let inputs = [a_place, b_place, fused[0], fused[1]];
+        let planned = self.planned(engine, &description, device)?;
         // Held until all launches are started: those of another thread's product on this stream
         // come before or after them, and find the workspace as these leave it.
         let mut workspaces = lock(&self.workspaces);
@@ -117,6 +166,7 @@ impl Products {
         &self,
         engine: &Arc<dyn Engine>,
         description: &Description<T>,
+        device: DeviceLimits,
     ) -> Result<Arc<Planned>, Error> {
         let key = Key {
             element: TypeId::of::<T>(),
@@ -127,6 +177,9 @@ impl Products {
             strides: description.strides,
             aligned: description.aligned,
             c_16bit: description.c_16bit,
+            precision: description.precision,
+            fusion: description.fusion,
+            device,
         };
         let mut plans = lock(&self.plans);
         if let Some(planned) = plans.get(&key) {
@@ -137,7 +190,7 @@ impl Products {
             let all = tuning::path().and_then(|path| tuning::read(&path));
             tuning::of_environment(all.unwrap_or_default(), &tuning::Environment::of(&**engine))
         });
-        let plan = gemm::plan(description, self.device, tuned)?;
+        let plan = gemm::plan(description, device, tuned)?;
         let planned = Arc::new(Planned {
             prepared: Prepared::new(&**engine, plan)?,
             maps: Mutex::default(),
@@ -208,6 +261,70 @@ pub(super) fn place<T: bytemuck::Pod>(array: &DeviceArray<T>, layout: Layout) ->
     let offset = layout.offset.min(array.len());
     let address = array.pointer().0 + (offset * size_of::<T>()) as u64;
     (DevicePtr(address), (array.len() - offset) as u64)
+}
+
+/// What is fused with a product into a row-major C of this layout, and where bias and residual lie,
+/// in the order of the plan's inputs. With `is_transposed`, that C is the transpose of the one that
+/// the options are for.
+fn fusion<O: Pod>(
+    engine: &Arc<dyn Engine>,
+    options: &GemmOptions<'_, O>,
+    c: Layout,
+    is_transposed: bool,
+) -> Result<(Fusion, [(DevicePtr, u64); 2]), Error> {
+    let mut fusion = Fusion {
+        activation: options.activation,
+        ..Fusion::default()
+    };
+    let mut places = Vec::new();
+    if let Some((axis, bias)) = options.bias {
+        let axis = if is_transposed {
+            axis.transposed()
+        } else {
+            axis
+        };
+        let elements = match axis {
+            BiasAxis::Row => c.rows,
+            BiasAxis::Column => c.columns,
+        };
+        if !bias.is_on(engine) {
+            return Err(Error::WrongDevice { what: "the bias" });
+        }
+        if bias.len() != elements {
+            return Err(Error::Bias {
+                elements,
+                given: bias.len(),
+            });
+        }
+        fusion.bias = Some(axis);
+        places.push((bias.pointer(), bias.len() as u64));
+    }
+    if let Some(residual) = options.residual {
+        let residual = if is_transposed {
+            residual.t()
+        } else {
+            residual
+        };
+        let layout = residual.layout;
+        if !residual.array.is_on(engine) {
+            return Err(Error::WrongDevice {
+                what: "the residual",
+            });
+        }
+        let same = [layout.rows, layout.columns, layout.batch] == [c.rows, c.columns, c.batch]
+            && (c.batch == 1 || layout.batch_stride == c.batch_stride);
+        let leading = layout.leading_of_rows().filter(|_| same);
+        let leading = leading.ok_or(Error::Residual {
+            residual: residual.layout,
+            c,
+        })?;
+        let leading = number("the leading dimension of the residual", leading.max(1))?;
+        fusion.residual = Some(leading);
+        places.push(place(residual.array, layout));
+    }
+    let nowhere = (DevicePtr(0), 0);
+    let place = |index: usize| places.get(index).copied().unwrap_or(nowhere);
+    Ok((fusion, [place(0), place(1)]))
 }
 
 /// Refuses matrices that cannot be multiplied into one another.

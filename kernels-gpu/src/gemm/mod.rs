@@ -5,7 +5,7 @@
 //! | [`params`] | what a kernel is told of a GEMM |
 //! | [`scheduler`] | tile schedulers: data-parallel, split-K and stream-K tiles, in grouped order |
 //! | [`copy`](mod@copy), [`pipeline`] | operands from global to shared memory; stages and their barriers |
-//! | [`simt`], [`mma`], [`wgmma`] | main loops: FP32 units, `mma.sync` of f64, warpgroup MMAs |
+//! | [`simt`], [`mma`], [`wgmma`] | main loops: FP32 units, `mma.sync`, warpgroup MMAs |
 //! | [`reduction`] | partial sums of blocks of one tile, added up |
 //! | [`epilogue`] | α, β and the store of C |
 //! | [`planner`](mod@planner) | the kernel, tile and decomposition with the least predicted time |

@@ -15,7 +15,14 @@ use warpladder::engine::{Engine, EngineKind};
 use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, GemmInto, Tf32};
 
 /// Sizes that meet edges of every tile, short sides, split-K, and promotion intervals of those.
-const EXTENTS: [[u32; 3]; 9] = [
+const EXTENTS: [[u32; 3]; 14] = [
+    // Rows of 16-bit elements that start at multiples of 16 bytes: in each layout one of these has
+    // such padding.
+    [136, 72, 104],
+    [72, 200, 40],
+    [128, 128, 64],
+    [264, 136, 72],
+    [8, 16, 1000],
     [1, 1, 1],
     [132, 68, 24],
     [33, 31, 17],
@@ -49,8 +56,9 @@ fn choices<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<
 }
 
 /// Gaps between rows and between matrices, products in the batch, α and β.
-const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
+const VARIANTS: [(u32, u32, [f64; 2]); 5] = [
     (0, 1, [1.0, 0.0]),
+    (8, 2, [2.0, -0.5]),
     (3, 2, [-0.5, 2.0]),
     (3, 1, [-0.5, 2.0]),
     (4, 1, [2.0, 0.0]),

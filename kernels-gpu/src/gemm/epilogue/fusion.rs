@@ -1,10 +1,10 @@
 //! Operators of single elements behind the linear combination of a GEMM: bias, activations,
 //! residuals.
 //!
-//! D = f(α · accumulator + β · C), where f is an [`ElementOp`]. A tuple of two is their composition,
-//! the first one first, so `(Bias, (Gelu, AddResidual))` is a fused epilogue. The kernels of the
-//! library have [`Chosen`], whose parts are given at launch by a [`FusionParams`]; a kernel in
-//! another crate may name any other type.
+//! D = f(α · accumulator + β · C), where f is an [`ElementOp`]. A tuple of two is their
+//! composition, the first one first, so `(Bias, (Gelu, AddResidual))` is a fused epilogue. The
+//! kernels of the library have [`Chosen`], whose parts are given at launch by a [`FusionParams`]; a
+//! kernel in another crate may name any other type.
 //!
 //! # Source
 //! Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", 2016; Elfwing, Uchibe and Doya,
@@ -138,7 +138,7 @@ impl<T: Widen<Wide = f32>, const BY_ROW: bool> ElementOp for Bias<T, BY_ROW> {
     }
 }
 
-/// Adds the element of a matrix at the same place.
+/// Adds the element of a matrix at the same row and column.
 #[derive(Clone, Copy, Debug)]
 pub struct AddResidual<T> {
     matrix: *const T,
@@ -220,14 +220,14 @@ pub fn gelu(x: f32) -> f32 {
     let coefficients = [
         0.170_872_77,
         -0.822_152_23,
-        1.488_515_87,
-        -1.135_203_98,
+        1.488_515_9,
+        -1.135_204,
         0.278_868_07,
         -0.186_288_06,
         0.096_784_18,
         0.374_091_96,
-        1.000_023_68,
-        -1.265_512_23,
+        1.000_023_7,
+        -1.265_512_2,
     ];
     let mut fit = 0.0_f32;
     for coefficient in coefficients {
@@ -243,7 +243,7 @@ pub fn gelu(x: f32) -> f32 {
 #[inline]
 pub fn gelu_tanh(x: f32) -> f32 {
     // √(2/π), and that times 0.044715. ½ (1 + tanh(y)) is the logistic function of 2y.
-    let y = x * fma(x * x, 0.035_677_408, 0.797_884_56);
+    let y = x * fma(x * x, 0.035_677_408, 0.797_884_6);
     x * logistic(2.0 * y)
 }
 

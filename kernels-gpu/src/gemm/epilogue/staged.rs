@@ -39,8 +39,8 @@ pub const fn bytes_per_warp(wn: usize) -> usize {
 /// first ones.
 ///
 /// # Safety
-/// All lanes of the warp execute it. `memory` has [`bytes_per_warp`] bytes of shared memory, aligned
-/// to 16, that no other warp accesses.
+/// All lanes of the warp execute it. `memory` has [`bytes_per_warp`] bytes of shared memory,
+/// aligned to 16, that no other warp accesses.
 #[inline(always)]
 pub unsafe fn for_each_vector<const MMAS_M: usize, const MMAS_N: usize>(
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
@@ -51,7 +51,7 @@ pub unsafe fn for_each_vector<const MMAS_M: usize, const MMAS_N: usize>(
     let pitch = pitch(MMAS_N * MMA_N);
     let lane = warp::lane_id() as usize;
     let (group, t) = (lane / 4, lane % 4);
-    // Lanes of a row, which have a vec4 each, and rows that a warp loads at a time.
+    // Vec4s of a row, of which a lane has one, and rows that a warp loads at a time.
     let lanes = MMAS_N * MMA_N / 4;
     let rows = 32 / lanes;
     let mut top = opaque(0);
@@ -177,7 +177,7 @@ impl<N: Output<Wide = f32>> AnyMatrix<N> {
     #[inline(always)]
     pub unsafe fn store_4(&self, row: usize, column: usize, count: usize, elements: [f32; 4]) {
         let index = row * self.leading + column;
-        let (narrow, wide) = (
+        let (c_16bit, c_f32) = (
             self.start.wrapping_add(index),
             self.start.cast::<f32>().wrapping_add(index),
         );
@@ -185,16 +185,16 @@ impl<N: Output<Wide = f32>> AnyMatrix<N> {
         unsafe {
             if count >= 4 && self.has_vectors() {
                 if self.is_16bit {
-                    N::store_4(narrow, elements);
+                    N::store_4(c_16bit, elements);
                 } else {
-                    f32::store_4(wide, elements);
+                    f32::store_4(c_f32, elements);
                 }
             } else {
                 for q in 0..4 {
                     if q < count && self.is_16bit {
-                        *narrow.wrapping_add(q) = N::from_wide(elements[q]);
+                        *c_16bit.wrapping_add(q) = N::from_wide(elements[q]);
                     } else if q < count {
-                        *wide.wrapping_add(q) = elements[q];
+                        *c_f32.wrapping_add(q) = elements[q];
                     }
                 }
             }

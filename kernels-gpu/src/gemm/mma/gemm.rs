@@ -1,12 +1,13 @@
-//! `gemm_f16_…`, `gemm_bf16_…`, `gemm_tf32_…`, `gemm_f32_split_…`: GEMMs of 16-bit elements, of TF32
-//! and of f32 in [terms of bf16](super::split) on tensor cores, by `mma.sync`, on GPUs of compute
-//! capability 8.0 and later.
+//! `gemm_f16_…`, `gemm_bf16_…`, `gemm_tf32_…`, `gemm_f32_split_…`: GEMMs of 16-bit elements, of
+//! TF32 and of f32 in [terms of bf16](super::split) on tensor cores, by `mma.sync`, on GPUs of
+//! compute capability 8.0 and later.
 //!
 //! # Idea
-//! The rung [`mma_bf16`](crate::ladder::matmul::mma) for any size and layout. Where the rows of both
-//! operands start at multiples of 16 bytes, asynchronous copies bring vectors, of which those at the
-//! edges are read in part. Other operands are loaded element by element, by one kernel for all of
-//! their layouts. The grid is that of the SIMT kernels: data-parallel, split-K or stream-K tiles.
+//! The rung [`mma_bf16`](crate::ladder::matmul::mma) for any size and layout. Where the rows of
+//! both operands start at multiples of 16 bytes, asynchronous copies bring vectors, of which those
+//! at the edges are read in part. Other operands are loaded element by element, by one kernel for
+//! all of their layouts. The grid is that of the SIMT kernels: data-parallel, split-K or stream-K
+//! tiles.
 //!
 //! # Thread mapping
 //! A block tile of 128 × 128 has four warps of 64 × 64, one of 64 × 64 has four of 32 × 32.
@@ -129,7 +130,7 @@ fn output<N: Output<Wide = f32>, F: ElementOp>(
 /// The tables of kernels: of each tile a kernel for each pair of layouts.
 macro_rules! mma_kernels {
     ($(
-        $prefix:ident, $list:ident: $element:ty, $stored:ty, $narrow:ty, $module:ident {
+        $prefix:ident, $list:ident: $element:ty, $stored:ty, $c_16bit:ty, $module:ident {
             $($tile:ident, $size:ident { $($layout:ident: $a:ident, $b:ident;)* })*
         }
     )*) => {
@@ -142,8 +143,8 @@ macro_rules! mma_kernels {
                     )]
                     ///
                     /// # Safety
-                    /// See [`tile_config`](crate::gemm::tile_config). C is of the type that `fusion`
-                    /// says; `bias` and `residual` are as [`Chosen::new`] asks.
+                    /// See [`tile_config`](crate::gemm::tile_config). C is of the type that
+                    /// `fusion` says; `bias` and `residual` are as [`Chosen::new`] asks.
                     #[cuda_std::kernel(
                         max_threads = $tile::THREADS as u32,
                         min_blocks = $tile::MIN_BLOCKS,
@@ -163,12 +164,12 @@ macro_rules! mma_kernels {
                         let operands = Operands { a: a.as_ptr(), b: b.as_ptr() };
                         let tile = [$tile::BM as u32, $tile::BN as u32];
                         let work = WorkTile::of_this_block(&params, &scheduler, tile);
-                        let offset = work.batch as usize * params.stride_c as usize;
                         // SAFETY: operands, C, bias, residual and workspace are as the kernel's
                         // contract says, and the plan gives the shared memory of this instance.
                         unsafe {
-                            let mut accumulators: Accumulators<{ $tile::MMAS_M }, { $tile::MMAS_N }> =
-                                core::mem::zeroed();
+                            let mut accumulators: Accumulators<
+                                { $tile::MMAS_M }, { $tile::MMAS_N },
+                            > = core::mem::zeroed();
                             $module::main_loop::<
                                 $element, { $tile::BM }, { $tile::BN }, { $tile::MMAS_M },
                                 { $tile::MMAS_N }, { $tile::THREADS }, { $tile::STAGES },
@@ -176,13 +177,22 @@ macro_rules! mma_kernels {
                                 { tile_bytes($tile::BN) / 16 / $tile::THREADS },
                                 { layout::$a }, { layout::$b },
                             >(
-                                memory, panels(&operands, &params, &work), work.k_extent,
+                                memory,
+                                || {
+                                    let work =
+                                        WorkTile::of_this_block_again(&params, &scheduler, tile);
+                                    panels(&operands, &params, &work)
+                                },
+                                work.k_extent,
                                 &mut accumulators,
                             );
-                            let then = Chosen::<$narrow>::new(fusion, [bias, residual], offset);
+                            let work =
+                                WorkTile::of_this_block_again(&params, &scheduler, tile);
+                            let offset = work.batch as usize * params.stride_c as usize;
+                            let then = Chosen::<$c_16bit>::new(fusion, [bias, residual], offset);
                             let is_16bit = fusion.c_16bit != 0;
                             finish::<
-                                $narrow, _, { $tile::BN }, { $tile::MMAS_M }, { $tile::MMAS_N },
+                                $c_16bit, _, { $tile::BN }, { $tile::MMAS_M }, { $tile::MMAS_N },
                                 { $tile::THREADS },
                             >(
                                 memory, &mut accumulators, (&params, &scheduler, &work), workspace,
@@ -291,22 +301,34 @@ impl MmaTile for LargeSplit {
     const MIN_BLOCKS: u32 = 1;
 }
 
+/// [`Small`] with such sums.
+struct SmallSplit;
+
+impl MmaTile for SmallSplit {
+    const BM: usize = Small::BM;
+    const BN: usize = Small::BN;
+    const MMAS_M: usize = Small::MMAS_M;
+    const MMAS_N: usize = Small::MMAS_N;
+    const STAGES: usize = Small::STAGES;
+    const MIN_BLOCKS: u32 = 2;
+}
+
 /// All tiles in all layouts.
 macro_rules! mma_families {
     ($(
-        $prefix:ident, $list:ident, $large:ident:
-        $element:ty, $stored:ty, $narrow:ty, $module:ident;
+        $prefix:ident, $list:ident, $large:ident, $small:ident:
+        $element:ty, $stored:ty, $c_16bit:ty, $module:ident;
     )*) => {
         mma_kernels! {
             $(
-                $prefix, $list: $element, $stored, $narrow, $module {
+                $prefix, $list: $element, $stored, $c_16bit, $module {
                     $large, _128x128_ {
                         nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;
                         tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS;
                     }
-                    Small, _64x64_ {
+                    $small, _64x64_ {
                         nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;
                         tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
@@ -320,8 +342,8 @@ macro_rules! mma_families {
 }
 
 mma_families! {
-    gemm_f16, OF_F16, Large: F16, u16, f16, multistage;
-    gemm_bf16, OF_BF16, Large: Bf16, u16, bf16, multistage;
-    gemm_tf32, OF_TF32, Large: Tf32, f32, f32, multistage;
-    gemm_f32_split, OF_F32_SPLIT, LargeSplit: SplitF32, f32, f32, split;
+    gemm_f16, OF_F16, Large, Small: F16, u16, f16, multistage;
+    gemm_bf16, OF_BF16, Large, Small: Bf16, u16, bf16, multistage;
+    gemm_tf32, OF_TF32, Large, Small: Tf32, f32, f32, multistage;
+    gemm_f32_split, OF_F32_SPLIT, LargeSplit, SmallSplit: SplitF32, f32, f32, split;
 }

@@ -114,8 +114,8 @@ struct Pipeline<
     loader_b: Loader<E, LAYOUT_B, BN, THREADS>,
     /// Vectors that were loaded for the stage that is filled next.
     held: (Held<VECTORS_A>, Held<VECTORS_B>),
-    /// Elements along k of the k-tiles that were not fetched yet.
-    to_fetch: u32,
+    /// Elements along k of the k-tiles that were not copied yet.
+    k_left: u32,
     /// The stage that is filled next, and the one that is read, in bytes from the first.
     write: u32,
     read: u32,
@@ -151,14 +151,14 @@ impl<
             loader_a: Loader::new(&panel_a),
             loader_b: Loader::new(&panel_b),
             held: ([[0; 4]; VECTORS_A], [[0; 4]; VECTORS_B]),
-            to_fetch: k_extent,
+            k_left: k_extent,
             write: 0,
             read: 0,
         };
         for _ in 0..STAGES - 1 {
             // SAFETY: the stages were not used before; the rest is this function's contract.
             unsafe {
-                pipeline.fetch();
+                pipeline.start_copies();
                 pipeline.store();
             }
         }
@@ -172,33 +172,33 @@ impl<
     /// # Safety
     /// All threads have read the stage. [`store`](Self::store) comes behind it.
     #[inline(always)]
-    unsafe fn fetch(&mut self) {
+    unsafe fn start_copies(&mut self) {
         let stage = SharedAddress::of(self.memory).at(self.write);
-        let (k_extent, enabled) = (self.to_fetch, self.to_fetch > 0);
+        let (k_extent, enabled) = (self.k_left, self.k_left > 0);
         // SAFETY: the contract of this function, and the panels are as `main_loop` asks.
         unsafe {
-            self.held.0 = self.loader_a.fetch(stage, k_extent, enabled);
+            self.held.0 = self.loader_a.start_copies(stage, k_extent, enabled);
             let tile_b = stage.at(tile_bytes(BM) as u32);
-            self.held.1 = self.loader_b.fetch(tile_b, k_extent, enabled);
+            self.held.1 = self.loader_b.start_copies(tile_b, k_extent, enabled);
         }
         async_copy::commit_group();
     }
 
-    /// Stores what the fetch before has loaded to its stage, and goes on to the next one.
+    /// Stores what was loaded before to its stage, and goes on to the next one.
     ///
     /// # Safety
-    /// As for [`fetch`](Self::fetch), which came before it.
+    /// As for [`start_copies`](Self::start_copies), which came before it.
     #[inline(always)]
     unsafe fn store(&mut self) {
         let stage = self.memory.wrapping_add(self.write as usize);
-        let enabled = self.to_fetch > 0;
+        let enabled = self.k_left > 0;
         // SAFETY: the contract of this function.
         unsafe {
             self.loader_a.store(stage, &self.held.0, enabled);
             let tile_b = stage.wrapping_add(tile_bytes(BM));
             self.loader_b.store(tile_b, &self.held.1, enabled);
         }
-        self.to_fetch = self.to_fetch.saturating_sub(E::BK as u32);
+        self.k_left = self.k_left.saturating_sub(E::BK as u32);
         self.write = after(self.write, Self::STAGE_BYTES, STAGES);
     }
 
@@ -222,8 +222,8 @@ impl<
     }
 }
 
-/// Calls `consume` with the tiles of A and B of each k-tile, one after the other. After it no copy is
-/// in flight, and all threads have read the stages.
+/// Calls `consume` with the tiles of A and B of each k-tile, one after the other. After it no copy
+/// is in flight, and all threads have read the stages.
 ///
 /// # Safety
 /// As for [`main_loop`]. `consume` reads the tiles only.
@@ -266,7 +266,7 @@ pub unsafe fn for_each_k_tile<
         let mut k_tile = 1;
         while k_tile <= k_tiles {
             // The stage that the k-tile before was read from is filled again.
-            pipeline.fetch();
+            pipeline.start_copies();
             consume(pipeline.tiles());
             pipeline.store();
             pipeline.advance(k_tile == k_tiles);
@@ -299,7 +299,7 @@ pub unsafe fn main_loop<
     const LAYOUT_B: u32,
 >(
     memory: *mut u8,
-    panels: [Panel<E::Stored>; 2],
+    panels: impl Fn() -> [Panel<E::Stored>; 2],
     k_extent: u32,
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
 ) {
@@ -346,7 +346,7 @@ pub unsafe fn main_loop<
         unsafe {
             for_each_k_tile::<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>(
                 memory,
-                panels,
+                panels(),
                 k_extent,
                 |tiles| {
                     for k_block in 0..K_BLOCKS {
@@ -374,14 +374,14 @@ pub unsafe fn main_loop<
             VECTORS_B,
             LAYOUT_A,
             LAYOUT_B,
-        >::start(memory, panels, k_extent);
+        >::start(memory, panels(), k_extent);
         load(&mut fragments[0], pipeline.tiles(), 0);
         let mut k_tile = 1;
         while k_tile <= k_tiles {
             for k_block in 0..K_BLOCKS {
                 if k_block == 0 {
                     // The stage that the k-tile before was read from is filled again.
-                    pipeline.fetch();
+                    pipeline.start_copies();
                 }
                 if k_block + 1 < K_BLOCKS {
                     let next = &mut fragments[(k_block + 1) % 2];

@@ -65,8 +65,8 @@ pub trait TileElement {
     /// What the index of a vector in row `k` of an MN-major tile is XORed with.
     fn swizzle(k: usize) -> usize;
 
-    /// Loads `count` ≤ [`VECTOR`](Self::VECTOR) elements, `stride` elements apart, as a vector whose
-    /// other elements are zeros.
+    /// Loads `count` ≤ [`VECTOR`](Self::VECTOR) elements, `stride` elements apart, as a vector
+    /// whose other elements are zeros.
     ///
     /// # Safety
     /// These elements are readable, and no thread writes them.
@@ -109,8 +109,8 @@ pub trait TensorElement: TileElement + Input {
     ) -> [[u32; 2]; 2];
 }
 
-/// The offset of a vector of a K-major tile, in bytes. Two rows fill all banks once, so the index is
-/// XORed with the row's second bit and up.
+/// The offset of a vector of a K-major tile, in bytes. Two rows fill all banks once, so the index
+/// is XORed with the row's second bit and up.
 #[inline(always)]
 fn k_major_offset(row: usize, vector: usize) -> u32 {
     (row * BK_BYTES + (vector ^ (row / 2 % ROW_VECTORS)) * VECTOR_BYTES) as u32
@@ -362,9 +362,9 @@ pub struct Loader<E: TileElement, const LAYOUT: u32, const BMN: usize, const THR
     /// Of any layout: elements from one to the next in a vector.
     stride: u32,
     /// Of any layout: whether the rows of the operand extend along k.
-    along_k: bool,
+    is_k_major: bool,
     /// Row and vector of this thread's first one in a tile.
-    place: [u32; 2],
+    first: [u32; 2],
 }
 
 /// The vectors of a thread that were loaded, and are not stored yet. Asynchronous copies need none.
@@ -414,8 +414,8 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
                     step: (THREADS / ROW_VECTORS) as u32 * panel.leading,
                     inside: rows(row),
                     stride: 1,
-                    along_k: true,
-                    place: [row, vector],
+                    is_k_major: true,
+                    first: [row, vector],
                 }
             }
             layout::MN_MAJOR_VECTORS => {
@@ -427,8 +427,8 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
                     step: (THREADS / Self::MN_VECTORS) as u32 * panel.leading,
                     inside: rows(column).min(E::VECTOR as u32) * E::ELEMENT_BYTES as u32,
                     stride: 1,
-                    along_k: false,
-                    place: [k, vector],
+                    is_k_major: false,
+                    first: [k, vector],
                 }
             }
             _ => {
@@ -451,8 +451,8 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
                     step: passes[usize::from(!panel.k_major)],
                     inside: rows(row),
                     stride: per_k,
-                    along_k: panel.k_major,
-                    place: [row, vector],
+                    is_k_major: panel.k_major,
+                    first: [row, vector],
                 }
             }
         }
@@ -476,7 +476,7 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
     /// before the copies are complete. Rows start at multiples of 16 bytes where `LAYOUT` is one of
     /// vectors.
     #[inline(always)]
-    pub unsafe fn fetch<const VECTORS: usize>(
+    pub unsafe fn start_copies<const VECTORS: usize>(
         &mut self,
         stage: SharedAddress,
         k_extent: u32,
@@ -484,7 +484,7 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
     ) -> Held<VECTORS> {
         const { assert!(VECTORS == Self::VECTORS) };
         let mut held = [[0; 4]; VECTORS];
-        let [first, second] = self.place.map(|place| place as usize);
+        let [first, second] = self.first.map(|index| index as usize);
         for index in 0..VECTORS {
             let from = self.from.wrapping_add(index * self.step as usize);
             // SAFETY: bytes and elements outside of the operand are not read, by the conditions.
@@ -493,8 +493,8 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
                 match LAYOUT {
                     layout::K_MAJOR_VECTORS => {
                         let [rows, _] = self.distance(index, true);
-                        let along_k = k_extent.saturating_sub((second * E::VECTOR) as u32);
-                        let bytes = (along_k * E::ELEMENT_BYTES as u32).min(VECTOR_BYTES as u32);
+                        let elements_k = k_extent.saturating_sub((second * E::VECTOR) as u32);
+                        let bytes = (elements_k * E::ELEMENT_BYTES as u32).min(VECTOR_BYTES as u32);
                         let bytes = if (rows as u32) < self.inside {
                             bytes
                         } else {
@@ -514,11 +514,11 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
                         async_copy::copy_16_partial_if(stage.at(offset), from, bytes, enabled);
                     }
                     _ => {
-                        let [rows, vectors] = self.distance(index, self.along_k);
+                        let [rows, vectors] = self.distance(index, self.is_k_major);
                         let k = ((second + vectors) * E::VECTOR) as u32;
-                        let along_k = k_extent.saturating_sub(k).min(E::VECTOR as u32);
+                        let elements_k = k_extent.saturating_sub(k).min(E::VECTOR as u32);
                         let exists = enabled && (rows as u32) < self.inside;
-                        let count = if exists { along_k } else { 0 };
+                        let count = if exists { elements_k } else { 0 };
                         held[index] = E::gather(from, self.stride as usize, count);
                     }
                 }
@@ -528,11 +528,11 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
         held
     }
 
-    /// Stores the vectors that [`fetch`](Self::fetch) returned to their stage; where not `enabled`,
-    /// does nothing.
+    /// Stores the vectors that [`start_copies`](Self::start_copies) returned to their stage; where
+    /// not `enabled`, does nothing.
     ///
     /// # Safety
-    /// `stage` is that of the fetch, and no other access touches it before the next barrier.
+    /// `stage` is that of these copies, and no other access touches it before the next barrier.
     #[inline(always)]
     pub unsafe fn store<const VECTORS: usize>(
         &self,
@@ -543,11 +543,12 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
         if LAYOUT != layout::ANY || !enabled {
             return;
         }
-        let [row, vector] = self.place.map(|place| place as usize);
+        let [row, vector] = self.first.map(|index| index as usize);
         for index in 0..VECTORS {
-            let [rows, vectors] = self.distance(index, self.along_k);
+            let [rows, vectors] = self.distance(index, self.is_k_major);
             let offset = k_major_offset(row + rows, vector + vectors);
-            // SAFETY: the vector lies inside of the stage by the assertions of `new`, aligned to 16.
+            // SAFETY: the vector lies inside of the stage by the assertions of `new`, aligned to
+            // 16.
             unsafe { U32x4::store(stage.wrapping_add(offset as usize).cast(), held[index]) };
         }
     }

@@ -1,29 +1,30 @@
-//! `gemm_f32_split_…`: GEMMs of f32 on tensor cores with the accuracy of f32, from compute capability
-//! 8.0 on.
+//! `gemm_f32_split_…`: GEMMs of f32 on tensor cores with the accuracy of f32, from compute
+//! capability 8.0 on.
 //!
 //! # Idea
-//! An f32 is the sum of three numbers of bfloat16, x = x₁ + x₂ + x₃, of 8 bits each: exactly, unless
-//! x₃ falls below the least bfloat16. Of the nine products of two such sums six are computed, each
-//! of which is exact:
+//! An f32 is the sum of three numbers of bfloat16, x = x₁ + x₂ + x₃, of 8 bits each: exactly,
+//! unless x₃ falls below the least bfloat16. Of the nine products of two such sums six are
+//! computed, each of which is exact:
 //!
 //! a b ≈ a₁b₁ + (a₁b₂ + a₂b₁) + (a₂b₂ + a₁b₃ + a₃b₁)
 //!
-//! The others are at most 2⁻²⁴ times the product. Tensor cores cut sums off instead of rounding them
-//! to the nearest, which a long sum would show. So a sum of 16 products along k begins at zero, with
-//! the least terms first, and is added to the accumulators by an instruction that rounds.
+//! The others are at most 2⁻²⁴ times the product. Tensor cores cut sums off instead of rounding
+//! them to the nearest, which a long sum would show. So sums of 16 products along k begin at zero:
+//! one of a₁b₁, whose products have 16 bits each, and one of the others, the least first. Both are
+//! added to the accumulators by instructions that round.
 //!
 //! Operands lie in shared memory as f32, and a lane splits its fragments.
 //!
 //! # Range
-//! Three terms are exact for zero and for magnitudes from 2⁻¹¹⁰ up to the largest bfloat16. A smaller
-//! element makes its block compute its tile, or its split of k, by fused multiply-adds, and so does
-//! an accumulator that is infinite or NaN, which all larger elements, infinities and NaN lead to.
-//! The host learns nothing of it and waits for nothing.
+//! Three terms are exact for zero and for magnitudes from 2⁻¹¹⁰ up to the largest bfloat16. A
+//! smaller element makes its block compute its tile, or its split of k, by fused multiply-adds, and
+//! so does an accumulator that is infinite or NaN, which all larger elements, infinities and NaN
+//! lead to. The host learns nothing of it and waits for nothing.
 //!
 //! # Thread mapping
-//! A block tile of 128 × 128 has eight warps of 32 × 64, one of 64 × 64 has four of 32 × 32. A lane's
-//! four elements of a row of A, or of a column of B, in 16 along k are neighbours: the sum does not
-//! depend on which k an MMA takes them for.
+//! A block tile of 128 × 128 has eight warps of 32 × 64, one of 64 × 64 has four of 32 × 32. A
+//! lane's four elements of a row of A, or of a column of B, in 16 along k are neighbours: the sum
+//! does not depend on which k an MMA takes them for.
 //!
 //! # Preconditions
 //! As for [`gemm`](super::gemm).
@@ -69,8 +70,8 @@ impl TileElement for SplitF32 {
 /// Terms of an element.
 const TERMS: usize = 3;
 
-/// The terms of A and of B whose products are computed, the least first.
-const PRODUCTS: [[usize; 2]; 6] = [[2, 0], [0, 2], [1, 1], [1, 0], [0, 1], [0, 0]];
+/// The terms of A and of B whose products are computed, besides the first of both: the least first.
+const SMALL_PRODUCTS: [[usize; 2]; 5] = [[2, 0], [0, 2], [1, 1], [1, 0], [0, 1]];
 
 /// The least magnitude whose three terms are exact, 2⁻¹¹⁰, as bits of f32: the last bit of its
 /// fraction is that of the least bfloat16, 2⁻¹³³.
@@ -107,8 +108,8 @@ const fn is_k_major(of: u32) -> bool {
     of != layout::MN_MAJOR_VECTORS
 }
 
-/// Four neighbours along k of row or column `i` of a tile of `BMN`: those of this lane's index in its
-/// group of four.
+/// Four neighbours along k of row or column `i` of a tile of `BMN`: those of this lane's index in
+/// its group of four.
 ///
 /// # Safety
 /// The tile is complete.
@@ -152,7 +153,7 @@ pub unsafe fn main_loop<
     const LAYOUT_B: u32,
 >(
     memory: *mut u8,
-    panels: [Panel<f32>; 2],
+    panels: impl Fn() -> [Panel<f32>; 2],
     k_extent: u32,
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
 ) {
@@ -165,7 +166,7 @@ pub unsafe fn main_loop<
     unsafe {
         for_each_k_tile::<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>(
             memory,
-            panels,
+            panels(),
             k_extent,
             |[tile_a, tile_b]| {
                 let mut a = [[[[0; 2]; TERMS]; 2]; MMAS_M];
@@ -182,21 +183,28 @@ pub unsafe fn main_loop<
                         let column = warp.column + (2 * pair + j) * MMA_N + group;
                         b[j] = split(load::<E, LAYOUT_B, BN>(tile_b, column), &mut least);
                     }
-                    let mut sums = [[[0.0; 4]; 2]; MMAS_M];
-                    for product in 0..PRODUCTS.len() {
-                        let [term_a, term_b] = PRODUCTS[product];
+                    let fragment = |i: usize, term: usize| {
+                        let [upper, lower] = [a[i][0][term], a[i][1][term]];
+                        [upper[0], lower[0], upper[1], lower[1]]
+                    };
+                    let mut small = [[[0.0; 4]; 2]; MMAS_M];
+                    for product in 0..SMALL_PRODUCTS.len() {
+                        let [term_a, term_b] = SMALL_PRODUCTS[product];
                         for i in 0..MMAS_M {
-                            let [upper, lower] = [a[i][0][term_a], a[i][1][term_a]];
-                            let fragment = [upper[0], lower[0], upper[1], lower[1]];
                             for j in 0..2 {
-                                Bf16::mma(&mut sums[i][j], &fragment, b[j][term_b]);
+                                Bf16::mma(&mut small[i][j], &fragment(i, term_a), b[j][term_b]);
                             }
                         }
                     }
+                    // The largest product has sums of its own, of which few bits are cut off.
                     for i in 0..MMAS_M {
+                        let mut large = [[0.0; 4]; 2];
+                        for j in 0..2 {
+                            Bf16::mma(&mut large[j], &fragment(i, 0), b[j][0]);
+                        }
                         for j in 0..2 {
                             for q in 0..4 {
-                                accumulators[i][2 * pair + j][q] += sums[i][j][q];
+                                accumulators[i][2 * pair + j][q] += small[i][j][q] + large[j][q];
                             }
                         }
                     }
@@ -212,8 +220,58 @@ pub unsafe fn main_loop<
             }
         }
         if thread::sync_threads_or(u32::from(is_outside)) != 0 {
-            multiply_by_fma::<MMAS_M, MMAS_N>(panels, &warp, k_extent, accumulators);
+            multiply_by_fma::<MMAS_M, MMAS_N>(panels(), &warp, k_extent, accumulators);
         }
+    }
+}
+
+/// The elements of a panel at one k, in global memory.
+struct Column {
+    /// The first one.
+    first: *const f32,
+    /// Elements from one to the next, and to the same one of the next k.
+    strides: [u32; 2],
+    /// The index of the last one that the operand has.
+    last: u32,
+}
+
+impl Column {
+    /// Those of the first k.
+    #[inline(always)]
+    fn new(panel: &Panel<f32>) -> Self {
+        let strides = match panel.k_major {
+            true => [panel.leading, 1],
+            false => [1, panel.leading],
+        };
+        let [along, per_k] = strides.map(|stride| stride as usize);
+        let offset = panel.first as usize * along + panel.start as usize * per_k;
+        Column {
+            first: panel.matrix.wrapping_add(offset),
+            strides,
+            last: panel.extent - 1 - panel.first,
+        }
+    }
+
+    /// The offset of element `i`, or of the last one where the operand has no such element.
+    #[inline(always)]
+    fn offset(&self, i: usize) -> u32 {
+        (i as u32).min(self.last) * self.strides[0]
+    }
+
+    /// The element at an offset.
+    ///
+    /// # Safety
+    /// The operand has this k. The offset is one of [`offset`](Self::offset).
+    #[inline(always)]
+    unsafe fn load(&self, offset: u32) -> f32 {
+        // SAFETY: the element is inside of the operand by the contract.
+        unsafe { *self.first.wrapping_add(offset as usize) }
+    }
+
+    /// Goes on to the next k.
+    #[inline(always)]
+    fn advance(&mut self) {
+        self.first = self.first.wrapping_add(self.strides[1] as usize);
     }
 }
 
@@ -230,38 +288,38 @@ unsafe fn multiply_by_fma<const MMAS_M: usize, const MMAS_N: usize>(
 ) {
     let lane = thread::thread_idx_x() as usize % 32;
     let (group, t) = (lane / 4, lane % 4);
-    // Rows and columns beyond an edge take the last one, and are not stored.
-    let load = |panel: &Panel<f32>, i: usize, k: usize| {
-        let i = (panel.first as usize + i).min(panel.extent as usize - 1);
-        let (k, leading) = (panel.start as usize + k, panel.leading as usize);
-        let index = if panel.k_major {
-            i * leading + k
-        } else {
-            k * leading + i
-        };
-        // SAFETY: row or column and k are inside of the operand.
-        unsafe { *panel.matrix.wrapping_add(index) }
-    };
+    let (mut a, mut b) = (Column::new(&panel_a), Column::new(&panel_b));
+    let mut rows = [[0; 2]; MMAS_M];
+    let mut columns = [[0; 2]; MMAS_N];
+    for i in 0..MMAS_M {
+        for half in 0..2 {
+            rows[i][half] = a.offset(warp.row + i * MMA_M + group + 8 * half);
+        }
+    }
+    for j in 0..MMAS_N {
+        for q in 0..2 {
+            columns[j][q] = b.offset(warp.column + j * MMA_N + 2 * t + q);
+        }
+    }
     *accumulators = [[[0.0; 4]; MMAS_N]; MMAS_M];
     let mut k = opaque(0);
     while k < k_extent as usize {
-        let mut b = [[0.0; 2]; MMAS_N];
-        for j in 0..MMAS_N {
-            for q in 0..2 {
-                b[j][q] = load(&panel_b, warp.column + j * MMA_N + 2 * t + q, k);
-            }
-        }
-        for i in 0..MMAS_M {
-            for half in 0..2 {
-                let a = load(&panel_a, warp.row + i * MMA_M + group + 8 * half, k);
-                for j in 0..MMAS_N {
-                    for q in 0..2 {
-                        let accumulator = &mut accumulators[i][j][2 * half + q];
-                        *accumulator = a.mul_add(b[j][q], *accumulator);
+        // SAFETY: the operands have `k_extent` elements along k.
+        unsafe {
+            for j in 0..MMAS_N {
+                for q in 0..2 {
+                    let right = b.load(columns[j][q]);
+                    for i in 0..MMAS_M {
+                        for half in 0..2 {
+                            let accumulator = &mut accumulators[i][j][2 * half + q];
+                            *accumulator = a.load(rows[i][half]).mul_add(right, *accumulator);
+                        }
                     }
                 }
             }
         }
+        a.advance();
+        b.advance();
         k = rolled(k + 1);
     }
 }

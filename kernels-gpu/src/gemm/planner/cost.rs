@@ -131,15 +131,15 @@ pub(super) const F64: &[TileCost] = &[
     TileCost::at_rate([64, 64], 0.70, 9_700.0, 2.6),
 ];
 
-/// Grid tiles of 16-bit elements by `mma.sync`, in the same clocks. The rate of the large one is that
-/// of the rung `mma_bf16` at 4096 on an H200. The other figures were not measured: they are those of
-/// f32's tiles, as far as they depend on tiles, and estimates otherwise.
+/// Grid tiles of 16-bit elements by `mma.sync`, in the same clocks. The rate of the large one is
+/// that of the rung `mma_bf16` at 4096 on an H200. The other figures were not measured: they are
+/// those of f32's tiles, as far as they depend on tiles, and estimates otherwise.
 pub(super) const MMA_16: &[TileCost] = &[
     TileCost::at_rate([128, 128], 7.35, 7730.0, 1.28),
     TileCost::at_rate([64, 64], 5.5, 4700.0, 3.0),
 ];
 
-/// The same for TF32, which tensor cores multiply at half of the rate.
+/// The same for TF32, of which tensor cores compute half as many MMAs.
 pub(super) const MMA_TF32: &[TileCost] = &[
     TileCost::at_rate([128, 128], 3.68, 7730.0, 1.28),
     TileCost::at_rate([64, 64], 2.75, 4700.0, 3.0),

@@ -25,8 +25,8 @@ pub struct KernelSet {
     /// Bytes of an accumulator. C has as many, or 2.
     pub element_bytes: u32,
     /// Whether the kernels of these tiles take a
-    /// [fused operator](crate::gemm::epilogue::fusion::FusionParams), bias and residual as well, and
-    /// C as either type of elements. Their work units begin at multiples of BK along k.
+    /// [fused operator](crate::gemm::epilogue::fusion::FusionParams), bias and residual as well,
+    /// and C as either type of elements. Their work units begin at multiples of BK along k.
     pub takes_fusion: bool,
     /// What the tiles take.
     pub(super) costs: &'static [TileCost],
@@ -146,7 +146,7 @@ const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) ->
     }
 }
 
-/// Kernels of `mma.sync` with sums of f32, from compute capability 8.0 on.
+/// Kernels of `mma.sync` with accumulators of f32, from compute capability 8.0 on.
 const fn by_warps(
     tiles: &'static [TileConfig],
     reduce: &'static str,

@@ -74,11 +74,43 @@ impl WorkTile {
     pub fn of_this_block<T>(
         params: &GemmParams<T>,
         scheduler: &GridSchedulerParams,
+        tile: [u32; 2],
+    ) -> Self {
+        let block = [
+            thread::block_idx_x(),
+            thread::block_idx_y(),
+            thread::block_idx_z(),
+        ];
+        Self::of_block(params, scheduler, tile, block)
+    }
+
+    /// The same of block indices that are opaque to the compiler: what it computes then takes no
+    /// registers before.
+    #[inline(always)]
+    pub fn of_this_block_again<T>(
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
+        tile: [u32; 2],
+    ) -> Self {
+        let block = [
+            thread::block_idx_x(),
+            thread::block_idx_y(),
+            thread::block_idx_z(),
+        ];
+        let block = block.map(|index| opaque(index as usize) as u32);
+        Self::of_block(params, scheduler, tile, block)
+    }
+
+    /// The work tile of the block of these indices.
+    #[inline(always)]
+    fn of_block<T>(
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
         [bm, bn]: [u32; 2],
+        [x, y, z]: [u32; 3],
     ) -> Self {
         let (tiles_n, tiles_m) = (params.n.div_ceil(bn), params.m.div_ceil(bm));
-        let z = thread::block_idx_z();
-        let mut tile = thread::block_idx_y() * tiles_n + thread::block_idx_x();
+        let mut tile = y * tiles_n + x;
         let (batch, split) = (z / scheduler.splits, z % scheduler.splits);
         let (mut k_start, mut k_extent) = (split * scheduler.k_per_split, scheduler.k_per_split);
         // Without branches, after which the compiler would take the extent along k for one that

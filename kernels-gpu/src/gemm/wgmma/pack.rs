@@ -9,9 +9,10 @@
 //! loaded.
 //!
 //! # Thread mapping
-//! Blocks of 256 threads. A copy has a thread for each column, and a block copies 8 rows of 256
-//! columns. A transpose goes through tiles of 64 × 64 in shared memory, 16 elements a thread. z
-//! counts the matrices of a batch; y strides over the rows by the grid.
+//! Blocks of 256 threads. A thread of a copy stores four vectors of 16 bytes, for each of which it
+//! loads the one or two aligned vectors of the source that the elements lie in. A transpose goes
+//! through tiles of 64 × 64 in shared memory, 16 elements a thread. z counts the matrices of a
+//! batch; y of a transpose strides over the rows by the grid.
 //!
 //! # Preconditions
 //! None.
@@ -25,12 +26,22 @@
 use cuda_std::griddepcontrol;
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
+use cuda_std::vector::{U32x4, Vector};
 
 /// Threads of a block.
 pub const THREADS: usize = 256;
 
-/// Rows of a matrix that a block copies.
-pub const COPIED_ROWS: usize = 8;
+/// Bytes of a vector, of which a copy consists.
+const VECTOR_BYTES: usize = 16;
+
+/// Vectors that a thread copies.
+const VECTORS: usize = 4;
+
+/// Blocks of a copy of `rows` rows that are `to_pitch` elements of `element_bytes` bytes apart.
+pub const fn copy_blocks(rows: u32, to_pitch: u32, element_bytes: u32) -> u64 {
+    let row_vectors = to_pitch as u64 * element_bytes as u64 / VECTOR_BYTES as u64;
+    (rows as u64 * row_vectors).div_ceil((THREADS * VECTORS) as u64)
+}
 
 /// Rows and columns of a tile that a block transposes.
 pub const TILE: usize = 64;
@@ -65,27 +76,126 @@ fn begin() {
     griddepcontrol::wait();
 }
 
+/// Words of a vector.
+const WORDS: usize = VECTOR_BYTES / 4;
+
+/// Four of eight words, from byte `shift` < 16 on, a multiple of 2.
 #[inline(always)]
-unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack) {
-    let column = thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize;
-    let matrix = thread::block_idx_z() as usize;
-    let from = from.wrapping_add(matrix * pack.from_stride as usize + column);
-    let to = to.wrapping_add(matrix * pack.to_stride as usize + column);
-    let mut top = thread::block_idx_y() as usize * COPIED_ROWS;
-    begin();
-    while top < pack.rows as usize {
-        for i in 0..COPIED_ROWS {
-            let row = top + i;
-            if row < pack.rows as usize && column < pack.columns as usize {
-                // SAFETY: the test says that row and column are inside of both matrices, which the
-                // kernel's contract describes. Only this thread writes the element.
-                unsafe {
-                    let element = *from.wrapping_add(row * pack.from_pitch as usize);
-                    *to.wrapping_add(row * pack.to_pitch as usize) = element;
-                }
+fn shifted(low: [u32; WORDS], high: [u32; WORDS], shift: usize) -> [u32; WORDS] {
+    let mut words = [
+        low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3],
+    ];
+    // By 8 bytes, by 4, and by 2: selections, since an index would put the words into memory.
+    for step in 0..2 {
+        let distance = 2 - step;
+        if shift & (4 * distance) != 0 {
+            for i in 0..2 * WORDS - distance {
+                words[i] = words[i + distance];
             }
         }
-        top += thread::grid_dim_y() as usize * COPIED_ROWS;
+    }
+    if shift & 2 != 0 {
+        for i in 0..WORDS {
+            words[i] = words[i] >> 16 | words[i + 1] << 16;
+        }
+    }
+    [words[0], words[1], words[2], words[3]]
+}
+
+/// A vector of the copy: the elements of a row from `column` on, and zeros behind its end.
+///
+/// Inside of a row it is made of the one or two aligned vectors of the source that it lies in. At
+/// its ends, where these have bytes of other rows, elements are loaded.
+///
+/// # Safety
+/// `from` is the first element of a row of `columns` elements, which are readable. `column` is
+/// less.
+#[inline(always)]
+unsafe fn load<T: Copy>(from: *const T, column: usize, columns: usize) -> [u32; WORDS] {
+    let per_vector = VECTOR_BYTES / size_of::<T>();
+    let first = from.wrapping_add(column);
+    let shift = first.addr() % VECTOR_BYTES;
+    let aligned = first.wrapping_byte_sub(shift).cast::<u32>();
+    let is_inside = shift == 0 || column > 0 && column + 2 * per_vector <= columns;
+    // SAFETY: the aligned vectors lie inside of the row: the first one begins less than a vector
+    // before `column`, and the second one ends less than a vector behind the copied one. Elements
+    // are inside of the row by their condition.
+    unsafe {
+        if is_inside && column + per_vector <= columns {
+            let low = U32x4::load(aligned);
+            let high = if shift == 0 {
+                low
+            } else {
+                U32x4::load(aligned.wrapping_add(WORDS))
+            };
+            return shifted(low, high, shift);
+        }
+        let mut words = [0; WORDS];
+        for i in 0..per_vector {
+            if column + i < columns {
+                let element: T = *first.wrapping_add(i);
+                let bits = bits_of(element);
+                let byte = i * size_of::<T>();
+                words[byte / 4] |= bits << (byte % 4 * 8);
+            }
+        }
+        words
+    }
+}
+
+/// The bits of an element of 2 or 4 bytes.
+///
+/// # Safety
+/// `T` is `u16` or `u32`.
+#[inline(always)]
+unsafe fn bits_of<T: Copy>(element: T) -> u32 {
+    // SAFETY: the size says which of the two it is.
+    unsafe {
+        if size_of::<T>() == 2 {
+            u32::from(core::mem::transmute_copy::<T, u16>(&element))
+        } else {
+            core::mem::transmute_copy::<T, u32>(&element)
+        }
+    }
+}
+
+/// Copies the rows of a matrix, a vector at a time.
+///
+/// # Safety
+/// As the kernels say.
+#[inline(always)]
+unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack) {
+    let per_vector = VECTOR_BYTES / size_of::<T>();
+    let row_vectors = (pack.to_pitch as usize / per_vector).max(1) as u32;
+    let matrix = thread::block_idx_z() as usize;
+    let from = from.wrapping_add(matrix * pack.from_stride as usize);
+    let to = to.wrapping_add(matrix * pack.to_stride as usize);
+    // Neighbouring threads have neighbouring vectors, of one row or of the next.
+    let first = thread::block_idx_x() * (THREADS * VECTORS) as u32 + thread::thread_idx_x();
+    let total = pack.rows * row_vectors;
+    begin();
+    let mut vectors = [[0; WORDS]; VECTORS];
+    for i in 0..VECTORS {
+        let index = first + (i * THREADS) as u32;
+        let (row, column) = (
+            (index / row_vectors) as usize,
+            (index % row_vectors) as usize * per_vector,
+        );
+        if index < total && column < pack.columns as usize {
+            let row = from.wrapping_add(row * pack.from_pitch as usize);
+            // SAFETY: the tests say that row and column are inside of the source.
+            vectors[i] = unsafe { load(row, column, pack.columns as usize) };
+        }
+    }
+    for i in 0..VECTORS {
+        let index = first + (i * THREADS) as u32;
+        if index < total {
+            let (row, vector) = (index / row_vectors, index % row_vectors);
+            let at = row as usize * pack.to_pitch as usize + vector as usize * per_vector;
+            // SAFETY: the test says that the vector is inside of the copy, whose rows are of whole
+            // ones. Only this thread writes it.
+            unsafe { U32x4::store(to.wrapping_add(at).cast(), vectors[i]) };
+        }
     }
 }
 
@@ -95,9 +205,10 @@ macro_rules! copies {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `from` and `to` are device arrays that do not overlap, as `pack` describes them. The
-            /// grid has columns / [`THREADS`] blocks in x, rounded up, any number in y, and the
-            /// number of matrices in z. Blocks have [`THREADS`] threads.
+            /// `from` and `to` are device arrays that do not overlap, as `pack` describes them.
+            /// `to` and its rows and matrices begin at multiples of 16 bytes. A matrix of
+            /// the copy has fewer than 2³² − 1024 vectors. The grid has [`copy_blocks`] blocks in x
+            /// and the number of matrices in z. Blocks have [`THREADS`] threads.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
                 // SAFETY: the contract says what `copy` needs: arrays as `pack` describes them.
@@ -174,7 +285,9 @@ macro_rules! transposes {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for [`pack_32`], with columns / [`TILE`] blocks in x, rounded up.
+            /// `from` and `to` are device arrays that do not overlap, as `pack` describes them. The
+            /// grid has columns / [`TILE`] blocks in x, rounded up, any number in y, and the number
+            /// of matrices in z. Blocks have [`THREADS`] threads.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
             pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
                 let tile = shared_array![$element; TILE * tile_pitch(size_of::<$element>())];
@@ -191,4 +304,29 @@ transposes! {
     pack_transposed_16: u16;
     /// Transposes elements of 4 bytes.
     pack_transposed_32: u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_are_cut_out_of_two_at_every_even_byte() {
+        let bytes: [u8; 32] = core::array::from_fn(|i| i as u8 + 1);
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let words = |from: usize| core::array::from_fn(|i| word(from + 4 * i));
+        for shift in (0..16).step_by(2) {
+            assert_eq!(shifted(words(0), words(16), shift), words(shift), "{shift}");
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_copy_have_all_vectors() {
+        assert_eq!(copy_blocks(1, 8, 2), 1);
+        assert_eq!(copy_blocks(1024, 8, 2), 1);
+        assert_eq!(copy_blocks(1025, 8, 2), 2);
+        assert_eq!(copy_blocks(3, 4096, 4), 3);
+    }
 }
