@@ -24,7 +24,7 @@ pub enum Fill {
 /// An argument of a launch.
 #[derive(Clone, Copy)]
 pub enum Argument {
-    /// The address of a buffer of so many 4-byte words.
+    /// The address of a buffer with this number of 4-byte words.
     Buffer(u32, Fill),
     U32(u32),
     F64(f64),
@@ -34,7 +34,7 @@ use Argument::{Buffer, F64, U32};
 use Fill::{Below, Bits, Distances, Doubles, Floats, Halves, Starts, Zero};
 
 /// A launch of a kernel.
-pub struct Case {
+pub struct Workload {
     pub kernel: &'static str,
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -48,8 +48,8 @@ const fn case(
     grid: [u32; 3],
     block: [u32; 3],
     arguments: &'static [Argument],
-) -> Case {
-    Case {
+) -> Workload {
+    Workload {
         kernel,
         grid,
         block,
@@ -62,7 +62,7 @@ const fn case(
 const DEGREE: u32 = 24;
 
 /// In the order of the sources. Extents are odd where the kernel takes any.
-pub const CASES: [Case; 23] = [
+pub const CASES: [Workload; 23] = [
     case(
         "reduce",
         [16, 1, 1],
@@ -262,7 +262,7 @@ pub const CASES: [Case; 23] = [
             F64(1.5),
         ],
     ),
-    Case {
+    Workload {
         debug: true,
         ..case(
             "layernorm_debug",
@@ -276,7 +276,7 @@ pub const CASES: [Case; 23] = [
             ],
         )
     },
-    Case {
+    Workload {
         debug: true,
         ..case(
             "tiles_debug",

@@ -16,7 +16,7 @@ use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cases::{Argument, CASES, Case};
+use cases::{Argument, CASES, Workload};
 use ptx_emulator::sanitize::{Sanitizer, Tool};
 use ptx_emulator::{Args, Counters, Kernel, LaunchConfig, Memory, Module, NoObserver, Observer};
 
@@ -49,8 +49,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if forms {
         return instructions::time_all(only.as_deref());
     }
-    let is_wanted = |case: &&Case| only.as_deref().is_none_or(|only| case.kernel == only);
-    let cases: Vec<&Case> = CASES.iter().filter(is_wanted).collect();
+    let is_wanted = |case: &&Workload| only.as_deref().is_none_or(|only| case.kernel == only);
+    let cases: Vec<&Workload> = CASES.iter().filter(is_wanted).collect();
     if cases.is_empty() {
         return Err("no kernel has this name".into());
     }
@@ -135,7 +135,7 @@ fn run(
 }
 
 /// Prints the table. `all` has the runs of this program and those of its peer.
-fn report(cases: &[&Case], all: &[Vec<Vec<Measured>>; 2]) -> Result<(), Box<dyn Error>> {
+fn report(cases: &[&Workload], all: &[Vec<Vec<Measured>>; 2]) -> Result<(), Box<dyn Error>> {
     let with_peer = !all[1].is_empty();
     println!("10^9 lane-instructions per second: alone; with all sanitizers");
     let mut logs = [[0.0; 2]; 2];
@@ -182,7 +182,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-fn measure(case: &Case) -> Result<Measured, Box<dyn Error>> {
+fn measure(case: &Workload) -> Result<Measured, Box<dyn Error>> {
     let kernel = kernel(case)?;
     let mut counters = Counters::new();
     let (_, checksum) = launch(case, &kernel, &mut counters)?;
@@ -204,7 +204,7 @@ fn measure(case: &Case) -> Result<Measured, Box<dyn Error>> {
 }
 
 /// Launches a kernel for a second, on the same buffers.
-fn repeat(case: &Case, sanitizes: bool) -> Result<(), Box<dyn Error>> {
+fn repeat(case: &Workload, sanitizes: bool) -> Result<(), Box<dyn Error>> {
     let (kernel, memory) = (kernel(case)?, Memory::with_capacity(CAPACITY));
     let (args, _) = arguments(case, &memory)?;
     let start = Instant::now();
@@ -220,12 +220,12 @@ fn repeat(case: &Case, sanitizes: bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn kernel(case: &Case) -> Result<Kernel, Box<dyn Error>> {
+fn kernel(case: &Workload) -> Result<Kernel, Box<dyn Error>> {
     let text = if case.debug { DEBUG } else { OPTIMISED };
     Ok(Module::index(text)?.kernel(case.kernel)?)
 }
 
-fn config(case: &Case) -> LaunchConfig {
+fn config(case: &Workload) -> LaunchConfig {
     LaunchConfig {
         workers: Some(1),
         ..LaunchConfig::new(case.grid, case.block)
@@ -236,7 +236,7 @@ fn config(case: &Case) -> LaunchConfig {
 type Buffers = Vec<(u64, usize)>;
 
 /// Makes and fills the buffers of a launch.
-fn arguments(case: &Case, memory: &Memory) -> Result<(Args, Buffers), Box<dyn Error>> {
+fn arguments(case: &Workload, memory: &Memory) -> Result<(Args, Buffers), Box<dyn Error>> {
     let mut args = Args::new();
     let mut buffers = Vec::new();
     for argument in case.arguments {
@@ -257,7 +257,7 @@ fn arguments(case: &Case, memory: &Memory) -> Result<(Args, Buffers), Box<dyn Er
 
 /// Seconds of a launch.
 fn time<O: Observer>(
-    case: &Case,
+    case: &Workload,
     kernel: &Kernel,
     observer: impl Fn() -> O,
 ) -> Result<f64, Box<dyn Error>> {
@@ -272,7 +272,7 @@ fn time<O: Observer>(
 
 /// The time of a launch on fresh buffers, and a checksum of the buffers behind it.
 fn launch<O: Observer>(
-    case: &Case,
+    case: &Workload,
     kernel: &Kernel,
     observer: &mut O,
 ) -> Result<(Duration, u64), Box<dyn Error>> {

@@ -170,7 +170,7 @@ impl LaneAddresses<'_> {
         move |lane| self.addresses[lane].wrapping_sub(first) as usize
     }
 
-    /// Sets the lanes of a register.
+    /// Sets a register in these lanes of the warp.
     #[inline(always)]
     fn fill<T>(&self, to: &mut [T; LANES], value: impl Fn(usize) -> T) {
         if self.mask == u32::MAX {

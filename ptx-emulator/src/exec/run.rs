@@ -108,9 +108,9 @@ macro_rules! operations {
             arithmetic::ternary64::<$full>($r, $mask, op, d.0, (a.0, b.0, c.0));
         }
         Op::MulWide(signed, d, a, b) => match signed {
-            false => {
-                $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| u64::from(x) * u64::from(y))
-            }
+            false => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| {
+                u64::from(x) * u64::from(y)
+            }),
             true => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| {
                 (i64::from(x as i32) * i64::from(y as i32)) as u64
             }),

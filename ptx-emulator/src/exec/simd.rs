@@ -152,7 +152,10 @@ fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
 
 /// A function that is compiled for the vector instructions of each level.
 macro_rules! at_level {
-    ($(#[$about:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;) => {
+    (
+        $(#[$about:meta])*
+        $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
+    ) => {
         $(#[$about])*
         pub(super) fn $name(level: Level, $($argument: $type),*) -> $result {
             #[inline(never)]

@@ -415,7 +415,7 @@ fn wide_functions() -> Vec<LaneFunction> {
     all
 }
 
-/// As above, with operands or results of 64 bits.
+/// The same of operations with operands or results of 64 bits.
 #[test]
 fn wide_rows_are_their_lanes() {
     let words = wide_words();
