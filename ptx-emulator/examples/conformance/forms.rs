@@ -788,6 +788,9 @@ pub const FORMS: &[(&str, &str)] = &[
     ),
     ("suld.b.2d.b32.trap", "r,[x,{r,r}]"),
     ("sust.b.2d.b32.trap", "[x,{r,r}],r"),
+    ("mov.b128", "{x,x},{x,x}"),
+    ("[ld|st].global.b128", "A:q"),
+    ("atom.[global|shared].[exch|cas].b128", "{x,x},[R],{x,x}"),
     // Asynchronous operations, textures and surfaces.
     (
         "cp.async.bulk.[shared::cluster|shared::cta].global.mbarrier::complete_tx::bytes",
@@ -864,33 +867,6 @@ pub const FORMS: &[(&str, &str)] = &[
         "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned",
         "[R],[r],128",
     ),
-    ("mbarrier.init.shared.b64", "[r],r"),
-    ("mbarrier.inval.shared.b64", "[r]"),
-    (
-        "mbarrier.[expect_tx|complete_tx].relaxed.cta.shared::cta.b64",
-        "[r],r",
-    ),
-    (
-        "mbarrier.[arrive|arrive_drop][.release.cta].shared::cta.b64",
-        "x,[r]",
-    ),
-    (
-        "mbarrier.[arrive|arrive_drop].[expect_tx|noComplete].shared.b64",
-        "x,[r],r",
-    ),
-    (
-        "mbarrier.arrive[|.expect_tx].release.cluster.shared::cluster.b64",
-        "_,[r],r",
-    ),
-    (
-        "mbarrier.[test_wait|try_wait][.acquire.cta].shared::cta.b64",
-        "p,[r],x",
-    ),
-    (
-        "mbarrier.[test_wait|try_wait].parity[|.relaxed.cluster].shared::cta.b64",
-        "p,[r],r",
-    ),
-    ("mbarrier.pending_count.b64", "r,x"),
     ("multimem.ld_reduce.relaxed.sys.global.add.f32", "r,[R]"),
     (
         "tex.[1d.v4.f32.s32|1d.v4.f32.f32|1d.v4.u32.s32]",

@@ -173,6 +173,10 @@ impl ShadowView<'_> {
     /// others. It records what [`Self::read_same`] would for all lanes that read the same.
     #[inline(always)]
     pub(super) fn read_usual(&mut self, row: Range<usize>, origin: Origin) -> bool {
+        // Strong writes are recorded as reads, but not as those of other blocks.
+        if self.is_strong {
+            return false;
+        }
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
