@@ -3,7 +3,7 @@
 use crate::wrong::WRONG;
 use std::collections::BTreeSet;
 use std::path::Path;
-use warpladder_learn::{ALL, Argument, Part};
+use warpladder_learn::{ALL, Argument, Exercise, Part};
 
 #[test]
 fn every_exercise_is_complete() {
@@ -99,6 +99,11 @@ fn chapters_and_exercises_name_each_other() {
         let command = format!("$ warpladder learn {name}\n");
         assert!(text.contains(&command), "{page} does not name {name}");
     }
+    let place = |exercise: &Exercise| contents.find(&format!("({}.md)", exercise.chapter));
+    assert!(
+        ALL.is_sorted_by_key(place),
+        "the exercises are not in the order of their chapters"
+    );
     for page in std::fs::read_dir(&pages).unwrap() {
         let path = page.unwrap().path();
         let Some(chapter) = path.file_stem().filter(|_| path.is_file()) else {
