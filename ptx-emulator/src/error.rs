@@ -1,7 +1,7 @@
 //! Errors: each message is one line.
 
+use crate::ir::Calls;
 use crate::ir::{AccessKind, InstructionId, SourceLocation, Space};
-use crate::observer::Calls;
 use std::fmt;
 
 /// Device memory could not be allocated or accessed by the host.

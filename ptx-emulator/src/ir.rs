@@ -21,7 +21,7 @@ pub(crate) use asynchronous::{
 };
 pub(crate) use constant::{Constant, LaneMask, Special};
 pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
-pub(crate) use instruction::Info;
+pub(crate) use instruction::{Calls, Info};
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
     Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,

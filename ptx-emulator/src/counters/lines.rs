@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
+use crate::ir::Calls;
 use crate::ir::{CallTarget, InstructionId, SourceLocation, Terminator};
 use crate::kernel::Kernel;
-use crate::observer::Calls;
 
 /// File name of lines of the PTX text itself, for code that has no `.loc`.
 pub const PTX_FILE: &str = "<ptx>";

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::atomic::{is_global, updated};
 use super::float::{bits32, flush32};
-use super::gather::Place;
+use super::gather::Backing;
 use super::run::Run;
 use super::vector::{LANES, Lanes32};
 use super::warp_ops::lanes;
@@ -42,7 +42,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let word = |lane: usize| (addresses[lane].wrapping_sub(place.base()) / 4) as usize;
         let mut old = [0; LANES];
         match place {
-            Place::Shared => {
+            Backing::Shared => {
                 let words = &mut *self.shared;
                 for lane in lanes(mask) {
                     let to = &mut words[word(lane)];
@@ -51,8 +51,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
             }
             // They are rare.
-            Place::Local => return false,
-            Place::Global(words, _) => {
+            Backing::Local => return false,
+            Backing::Global(words, _) => {
                 let first = word(mask.trailing_zeros() as usize % LANES);
                 let is_uniform = lanes(mask).all(|lane| word(lane) == first);
                 if is_uniform && is_sum(atomic) {

@@ -14,8 +14,8 @@ use super::warp::{Split, State, Warp};
 use super::{Launch, simd};
 use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{InstructionId, Program, Terminator};
-use crate::observer::{Calls, Event, Observer, WarpContext};
+use crate::ir::{Calls, InstructionId, Program, Terminator};
+use crate::observer::{Event, Observer, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,

@@ -6,8 +6,8 @@ use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::address_space;
 use crate::error::FaultKind;
-use crate::ir::{Call, CallTarget, InstructionId, Terminator};
-use crate::observer::{Calls, Event, Observer, WarpContext};
+use crate::ir::{Call, CallTarget, Calls, InstructionId, Terminator};
+use crate::observer::{Event, Observer, WarpContext};
 
 impl<O: Observer> Worker<'_, '_, O> {
     /// The calls that lead to the function of a frame of a warp.

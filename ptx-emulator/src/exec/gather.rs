@@ -13,19 +13,19 @@ use crate::ir::{Load, Register, Space, Store};
 use crate::observer::Observer;
 
 /// The memory that holds the accesses of all lanes.
-pub(super) enum Place<'a> {
+pub(super) enum Backing<'a> {
     Shared,
     Local,
     /// The words of an allocation, and its address.
     Global(&'a [AtomicU32], u64),
 }
 
-impl Place<'_> {
+impl Backing<'_> {
     /// The address of the first byte.
     pub(super) fn base(&self) -> u64 {
         match self {
-            Place::Shared | Place::Local => 0,
-            Place::Global(_, base) => *base,
+            Backing::Shared | Backing::Local => 0,
+            Backing::Global(_, base) => *base,
         }
     }
 }
@@ -40,10 +40,10 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         addresses: &[u64; LANES],
         mask: u32,
         (bytes, writes): (u32, bool),
-    ) -> Option<Place<'r>> {
+    ) -> Option<Backing<'r>> {
         let (place, length) = match space {
-            Space::Shared => (Place::Shared, u64::from(self.launch.shared_bytes)),
-            Space::Local => (Place::Local, u64::from(self.local_top)),
+            Space::Shared => (Backing::Shared, u64::from(self.launch.shared_bytes)),
+            Space::Local => (Backing::Local, u64::from(self.local_top)),
             Space::Global | Space::Const => {
                 let first = addresses[mask.trailing_zeros() as usize % LANES];
                 let launch = self.launch;
@@ -52,7 +52,7 @@ impl<'r, O: Observer> Run<'r, '_, O> {
                 if allocation.is_heap || writes && !is_writable {
                     return None;
                 }
-                let place = Place::Global(allocation.words(), allocation.base);
+                let place = Backing::Global(allocation.words(), allocation.base);
                 (place, allocation.bytes)
             }
             Space::Generic | Space::Cluster | Space::Param => return None,
@@ -85,15 +85,15 @@ impl<'r, O: Observer> Run<'r, '_, O> {
             mask,
         };
         match place {
-            Place::Shared => {
+            Backing::Shared => {
                 let words = &*self.shared;
                 accesses.load(load, &mut self.r, |word, _| words[word]);
             }
-            Place::Local => {
+            Backing::Local => {
                 let rows = &*self.local;
                 accesses.load(load, &mut self.r, |row, lane| rows[row][lane]);
             }
-            Place::Global(words, _) => {
+            Backing::Global(words, _) => {
                 accesses.load(load, &mut self.r, |word, _| {
                     words[word].load(Ordering::Relaxed)
                 });
@@ -129,23 +129,23 @@ impl<'r, O: Observer> Run<'r, '_, O> {
             mask,
         };
         match place {
-            Place::Shared => {
+            Backing::Shared => {
                 let words = &mut *self.shared;
                 accesses.store(store, &self.r, |word, _, bits, value| {
                     words[word] = words[word] & !bits | value;
                 });
             }
-            Place::Local => {
+            Backing::Local => {
                 let rows = &mut *self.local;
                 accesses.store(store, &self.r, |row, lane, bits, value| {
                     let to = &mut rows[row][lane];
                     *to = *to & !bits | value;
                 });
             }
-            Place::Global(words, _) if store.bytes < 4 => {
+            Backing::Global(words, _) if store.bytes < 4 => {
                 accesses.store_parts(store, &self.r, words);
             }
-            Place::Global(words, _) => {
+            Backing::Global(words, _) => {
                 accesses.store(store, &self.r, |word, _, _, value| {
                     words[word].store(value, Ordering::Relaxed);
                 });

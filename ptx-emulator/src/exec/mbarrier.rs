@@ -13,11 +13,10 @@ use crate::address_space::{
 };
 use crate::error::FaultKind;
 use crate::ir::{
-    AccessKind, BarrierAction, BarrierObject, InstructionId, Phase, Space, Terminator,
+    AccessKind, BarrierAction, BarrierObject, Calls, InstructionId, Phase, Space, Terminator,
 };
 use crate::observer::{
-    Accesses, AsyncAccess, Calls, Event, Issuer, MemoryAccess, Observer, Progress, Wants,
-    WarpContext,
+    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants, WarpContext,
 };
 
 /// The lane that operates on an mbarrier, which may belong to another block.

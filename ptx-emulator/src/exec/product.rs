@@ -21,7 +21,7 @@ const COLUMNS: usize = 8;
 const QUAD: usize = 4;
 
 /// Where the elements of a fragment are: lane, register and part of the register of an element.
-type Place = (usize, usize, usize);
+type Backing = (usize, usize, usize);
 
 impl<O: Observer> Run<'_, '_, O> {
     /// D = A · B + C in the general way.
@@ -41,7 +41,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let packed = product.inputs.packed() as usize;
         let halves = rows / 8;
         // Lane, register and part of the element of a line at an index along k.
-        let along = |line: usize, k: usize, halves: usize| -> Place {
+        let along = |line: usize, k: usize, halves: usize| -> Backing {
             let (chunk, within) = (k / (4 * packed), k % (4 * packed));
             let lane = 4 * (line % 8) + within / packed;
             (lane, halves * chunk + line / 8, within % packed)
@@ -62,7 +62,7 @@ impl<O: Observer> Run<'_, '_, O> {
             Some(scales) => Some(self.scales(scales)?),
             None => None,
         };
-        let element = |sums: Sums, row: usize, column: usize| -> Place {
+        let element = |sums: Sums, row: usize, column: usize| -> Backing {
             let lane = 4 * (row % 8) + column / 2;
             match sums {
                 Sums::F16 => (lane, row / 8, column % 2),
@@ -118,7 +118,7 @@ impl<O: Observer> Run<'_, '_, O> {
             (0..8).map(line).collect()
         };
         let (rows, columns) = (lines(&product.a, !a), lines(&product.b, b));
-        let element = |sums: Sums, row: usize, column: usize| -> Place {
+        let element = |sums: Sums, row: usize, column: usize| -> Backing {
             if sums == Sums::F16 {
                 let (register, part) = half_word(column);
                 return (lane(row), register, part);
@@ -148,7 +148,7 @@ impl<O: Observer> Run<'_, '_, O> {
         registers: &[Register],
         inputs: MatrixInputs,
         depth: usize,
-        place: impl Fn(usize) -> Place,
+        place: impl Fn(usize) -> Backing,
     ) -> Vec<Factor> {
         let width = 32 / inputs.packed();
         let factor = |k: usize| {
@@ -161,7 +161,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// An element of C.
-    fn sum(&self, registers: &[Register], sums: Sums, (lane, register, part): Place) -> u32 {
+    fn sum(&self, registers: &[Register], sums: Sums, (lane, register, part): Backing) -> u32 {
         let word = read(&self.r, registers[register], lane) as u32;
         match sums {
             Sums::F16 => word >> (16 * part) & 0xffff,
@@ -174,7 +174,7 @@ impl<O: Observer> Run<'_, '_, O> {
         &mut self,
         registers: &[Register],
         sums: Sums,
-        (lane, register, part): Place,
+        (lane, register, part): Backing,
         value: u32,
     ) {
         let register = registers[register];

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::float;
-use super::gather::Place;
+use super::gather::Backing;
 use super::integer_matrix::{self, dot};
 use super::run::{Outcome, Run};
 use super::simd;
@@ -99,9 +99,9 @@ impl<O: Observer> Run<'_, '_, O> {
         for (word, address) in words.iter_mut().zip(addresses) {
             let at = address.wrapping_sub(place.base()) as usize;
             *word = match place {
-                Place::Shared => self.shared[at / 4],
-                Place::Global(words, _) => words[at / 4].load(Ordering::Relaxed),
-                Place::Local => return false,
+                Backing::Shared => self.shared[at / 4],
+                Backing::Global(words, _) => words[at / 4].load(Ordering::Relaxed),
+                Backing::Local => return false,
             } >> (8 * (at % 4));
         }
         let in_lane = (moved.rows * moved.columns) as usize / LANES;

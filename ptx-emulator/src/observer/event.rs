@@ -2,7 +2,7 @@
 
 use super::access::{Accesses, AsyncAccess};
 use crate::error::Fault;
-use crate::ir::InstructionId;
+use crate::ir::{Calls, InstructionId};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 
@@ -22,37 +22,6 @@ pub struct LaunchContext<'a> {
     pub cluster: [u32; 3],
     /// Static and dynamic shared memory of a block in bytes.
     pub shared_bytes: u32,
-}
-
-/// The calls that lead to an instruction: those instructions, the innermost first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Calls([u32; Calls::KEPT]);
-
-impl Calls {
-    /// Of a longer chain the innermost ones are kept.
-    const KEPT: usize = 4;
-    /// In the kernel itself, or where the calls are not known.
-    pub(crate) const NONE: Calls = Calls([u32::MAX; Calls::KEPT]);
-
-    /// The first calls of a chain.
-    pub(crate) fn of(chain: impl Iterator<Item = u32>) -> Self {
-        let mut calls = Calls::NONE;
-        for (kept, call) in calls.0.iter_mut().zip(chain) {
-            *kept = call;
-        }
-        calls
-    }
-
-    pub(crate) fn each(self) -> impl Iterator<Item = InstructionId> {
-        let known = self.0.into_iter().filter(|&call| call != u32::MAX);
-        known.map(InstructionId)
-    }
-}
-
-impl Default for Calls {
-    fn default() -> Self {
-        Calls::NONE
-    }
 }
 
 /// The warp that an event comes from.

@@ -5,7 +5,6 @@ mod event;
 
 pub use access::{Accesses, AsyncAccess, Issuer, MemoryAccess, Progress, StoredValues};
 pub(crate) use access::{Form, RepeatedAccess, RepeatedLoads};
-pub(crate) use event::Calls;
 pub use event::{
     BarrierComplete, Event, Interest, LaunchContext, WarpContext, WarpSync, WarpSyncKind,
 };

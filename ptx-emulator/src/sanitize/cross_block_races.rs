@@ -10,8 +10,8 @@ use super::launch_geometry::LaunchGeometry;
 use super::shadow_memory::{Origin, refine};
 use super::shape::LANES;
 use super::sync_table::BlockSet;
+use crate::ir::Calls;
 use crate::ir::{InstructionId, Space};
-use crate::observer::Calls;
 
 /// The first and the last of the blocks that accessed a cell.
 ///

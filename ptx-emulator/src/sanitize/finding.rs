@@ -6,8 +6,8 @@ use std::fmt;
 use super::launch_geometry::LaunchGeometry;
 use crate::counters::SourceLine;
 use crate::error::{AccessFault, Fault, FaultKind};
+use crate::ir::Calls;
 use crate::ir::{InstructionId, Space};
-use crate::observer::Calls;
 
 /// One of the sanitizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

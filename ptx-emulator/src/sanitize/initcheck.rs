@@ -6,12 +6,11 @@ use super::shadow_memory::Origin;
 use super::shape::{LANES, Shape, Shapes, lanes};
 use super::written::{Area, BEFORE, Marks};
 use crate::error::{Fault, FaultKind};
-use crate::ir::{AccessKind, InstructionId, Space};
+use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AsyncAccess, Calls, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress,
-    WarpContext,
+    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
 };
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].

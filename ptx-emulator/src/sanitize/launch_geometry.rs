@@ -7,10 +7,10 @@ use super::finding::{Region, Site};
 use crate::address_space::of_cluster;
 use crate::allocation::Allocation;
 use crate::counters::lines::{self, Owner};
-use crate::ir::{InstructionClass, InstructionId, Space};
+use crate::ir::{Calls, InstructionClass, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::launch::HeapLaunch;
-use crate::observer::{Calls, LaunchContext, MemoryAccess, WarpContext};
+use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 
 /// An access to the shared memory of a cluster, with its addresses in the concatenation of the
 /// blocks' shared memories; these are put into `addresses`.

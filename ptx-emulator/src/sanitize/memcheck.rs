@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::finding::{Finding, Problem, Severity, Tool};
 use super::launch_geometry::LaunchGeometry;
 use crate::heap::{HeapBlock, HeapSite};
+use crate::ir::Calls;
 use crate::launch::HeapLaunch;
 use crate::memory::Memory;
-use crate::observer::{Calls, Event, Interest, Observer};
+use crate::observer::{Event, Interest, Observer};
 
 /// Turns the fault that ended a launch into a finding; an [`Observer`].
 ///

@@ -9,8 +9,8 @@ use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
 use crate::allocation::Allocation;
-use crate::ir::{AccessKind, InstructionId, Space};
-use crate::observer::{Calls, MemoryAccess};
+use crate::ir::{AccessKind, Calls, InstructionId, Space};
+use crate::observer::MemoryAccess;
 
 /// Memory that a warp accesses.
 pub(super) struct ShadowView<'a> {

@@ -6,10 +6,10 @@ use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
 use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{InstructionId, Space};
+use crate::ir::{Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    Accesses, BarrierComplete, Calls, Event, Form, Interest, Observer, WarpContext, WarpSync,
+    Accesses, BarrierComplete, Event, Form, Interest, Observer, WarpContext, WarpSync,
 };
 
 /// Finds barriers, shuffles and votes that not all of their threads reach together; an

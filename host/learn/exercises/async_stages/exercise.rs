@@ -1,4 +1,4 @@
-//! # The next tile is on its way
+//! # The next tile in flight
 //!
 //! Two tiles take turns: while the block works on one, the copies of the next one are in flight. A
 //! group of copies is committed in each round, and `wait_group::<1>()` waits until at most one
@@ -10,11 +10,11 @@
 //!           into the place of tile 0
 //! ```
 //!
-//! In the last round there is nothing to copy. An empty group keeps the count right.
+//! At the last tile there is nothing to copy. An empty group keeps the count right.
 //!
 //! # What to do
 //!
-//! The block sums up 8 tiles of 64 elements, element by element, each tile turned around: `sum`
+//! The block sums up 8 tiles of 64 elements, element by element, each tile reversed: `sum`
 //! adds `tile[63 - t]`. Write the round. Two barriers are needed: the tile is complete for all
 //! threads, and all threads are done with it before it is filled again.
 

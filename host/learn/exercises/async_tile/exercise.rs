@@ -1,4 +1,4 @@
-//! # A copy that nobody waits for, yet
+//! # A copy that is not waited for, yet
 //!
 //! A load brings an element to a register, and a store puts it into shared memory. `cp.async` does
 //! both without a register, and the thread goes on at once: other work fits in until the tile is

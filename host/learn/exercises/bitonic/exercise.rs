@@ -10,7 +10,7 @@
 //! size 64:  distance 32, 16, 8, 4, 2, 1      all sorted
 //! ```
 //!
-//! A pair is sorted upwards where `t & size == 0`. In the last round that is everywhere.
+//! A pair is sorted upwards where `t & size == 0`. In the last step that is everywhere.
 //!
 //! # What to do
 //!

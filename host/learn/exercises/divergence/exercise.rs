@@ -10,8 +10,8 @@
 //! warp 1:  e o e o e o ...               warp 1:  o o o o ...     elements 1, 3, 5, ..., 63
 //! ```
 //!
-//! That has a price: a warp's elements are then 8 bytes apart, so its loads and stores touch twice the
-//! sectors. Here 20 steps of arithmetic for each element are worth it. With two steps they are not.
+//! That has a price: a warp's elements are then 8 bytes apart, so its loads and stores touch
+//! twice the sectors. Here 20 steps of arithmetic for each element are worth it. With two steps they are not.
 //!
 //! # What to do
 //!

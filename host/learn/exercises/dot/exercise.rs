@@ -1,8 +1,8 @@
 //! # A dot product
 //!
 //! The sum of `x[i] * y[i]` over a million elements needs no million threads. A few blocks walk
-//! over the arrays; each thread adds up its products in a register, and the block adds up its
-//! threads' sums once, at the end.
+//! over the arrays; each thread accumulates its products in a register, and the block reduces its
+//! threads' results once, at the end.
 //!
 //! ```text
 //! thread 0   x[0] y[0] + x[768] y[768] + x[1536] y[1536] + ...     registers, no barrier

@@ -1,4 +1,4 @@
-//! # A tile by tensor cores
+//! # A tile by `mma.sync`
 //!
 //! `Tf32::mma(&mut acc, &a, b)` multiplies a 16 x 8 tile of A by an 8 x 8 tile of B, and adds the
 //! 16 x 8 products to `acc`. All 32 lanes execute it together, and each holds a few elements of

@@ -13,7 +13,7 @@
 //! # What to do
 //!
 //! Each element is used once, by the thread that loaded it: that needs no shared memory. Add up in
-//! a register, and use shared memory only for what threads exchange: the 64 sums, which the block
+//! a register, and use shared memory only for what threads exchange: the 64 results, which the block
 //! gives out in reversed order.
 
 use cuda_std::prelude::*;

@@ -16,7 +16,7 @@
 //! # What to do
 //!
 //! Write the pass over the row, which keeps `largest` and `sum` of this lane, and bring the 32
-//! lanes' sums together. A row has 96 elements. Read each element twice, not three times.
+//! lanes' results together. A row has 96 elements. Read each element twice, not three times.
 
 use cuda_std::float::fast;
 use cuda_std::prelude::*;

@@ -7,8 +7,8 @@
 //! # What to do
 //!
 //! Run the check. It names a read of shared memory, and the copy that it does not wait for. A group
-//! of copies is in flight until `wait_group` says that at most so many groups are. How many does
-//! this kernel allow, and how many has it committed?
+//! of copies is in flight until `wait_group` gives the most that may be. How many does this
+//! kernel allow, and how many has it committed?
 
 use cuda_std::async_copy::{self, SharedAddress};
 use cuda_std::prelude::*;

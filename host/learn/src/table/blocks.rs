@@ -64,7 +64,7 @@ pub(super) const GRID_SUM: Exercise = Exercise {
 pub(super) const DOT: Exercise = Exercise {
     name: "dot",
     part: Part::Blocks,
-    teaches: "sums in registers before sums of a block",
+    teaches: "a register for each thread before a reduction of the block",
     files: files!("dot"),
     chapter: "reduce",
     problem: Problem {

@@ -145,7 +145,7 @@ pub(super) const OCCUPANCY: Exercise = Exercise {
     demands: &[demand(
         Figure::SharedBytes,
         1.0,
-        "a thread's own elements belong into a register: 64 sums are 256 bytes of shared memory",
+        "a thread's own elements belong into a register: 64 results are 256 bytes of shared memory",
     )],
 };
 

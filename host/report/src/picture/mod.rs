@@ -21,7 +21,7 @@ const SECTOR: u64 = 32;
 /// Sectors in a row of a picture.
 const SECTORS_IN_A_ROW: usize = 4;
 /// Rows of a picture; what is below is said, not drawn.
-const MOST_ROWS: usize = 32;
+const MAX_ROWS: usize = 32;
 
 /// Width and height of a word's cell, in pixels.
 const CELL: [u32; 2] = [24, 16];
@@ -250,7 +250,7 @@ impl Access {
         let words = SECTOR / WORD;
         let rows: Vec<&[u64]> = sectors.chunks(SECTORS_IN_A_ROW).collect();
         let step = CELL[1] + GAP;
-        for (row, sectors) in rows.iter().take(MOST_ROWS).enumerate() {
+        for (row, sectors) in rows.iter().take(MAX_ROWS).enumerate() {
             let y = top + row as u32 * step;
             for (column, &sector) in sectors.iter().enumerate() {
                 let x = MARGIN + column as u32 * (words as u32 * CELL[0] + GAP);
@@ -261,7 +261,7 @@ impl Access {
                 }
             }
         }
-        let drawn = rows.len().min(MOST_ROWS) as u32;
+        let drawn = rows.len().min(MAX_ROWS) as u32;
         self.end(svg, top + drawn * step, rows.len(), "rows of sectors")
     }
 
@@ -278,11 +278,11 @@ impl Access {
         }
         let top = top + CELL[1];
         let rows = banks.values().map(Vec::len).max().unwrap_or(0);
-        let drawn = rows.min(MOST_ROWS) as u32;
+        let drawn = rows.min(MAX_ROWS) as u32;
         svg.frame(MARGIN, top, BANKS as u32 * CELL[0], drawn * CELL[1]);
         for (bank, words) in &banks {
             let x = MARGIN + *bank as u32 * CELL[0];
-            for (row, &word) in words.iter().take(MOST_ROWS).enumerate() {
+            for (row, &word) in words.iter().take(MAX_ROWS).enumerate() {
                 self.draw_word(svg, [x, top + row as u32 * CELL[1]], word);
             }
         }
@@ -291,7 +291,7 @@ impl Access {
 
     /// A line on what is not drawn, if anything.
     fn end(&self, svg: &mut Svg, top: u32, rows: usize, what: &str) -> u32 {
-        let Some(more) = rows.checked_sub(MOST_ROWS).filter(|&more| more > 0) else {
+        let Some(more) = rows.checked_sub(MAX_ROWS).filter(|&more| more > 0) else {
             return top;
         };
         svg.text(

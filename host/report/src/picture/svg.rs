@@ -10,7 +10,7 @@ text-anchor:middle}.page{fill:#fff}.frame{fill:none;stroke:#d1d9e0}.cell{fill:#0
 .high{fill:#fff}@media (prefers-color-scheme:dark){text{fill:#e6edf3}.note,.bank{fill:#9198a1}\
 .page{fill:#0d1117}.frame{stroke:#3d444d}.cell{fill:#58a6ff}.high{fill:#0d1117}}";
 
-/// A picture under way.
+/// A picture that is being drawn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Svg {
     body: String,
@@ -61,7 +61,7 @@ impl Svg {
         );
     }
 
-    /// The whole picture; `description` is for those who do not see it.
+    /// The whole picture; `description` is its text alternative.
     pub(super) fn finish(self, width: u32, height: u32, title: &str, description: &str) -> String {
         let (title, description) = (escaped(title), escaped(description));
         format!(

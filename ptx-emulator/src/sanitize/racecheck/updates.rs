@@ -16,9 +16,9 @@ use super::super::launch_geometry::flatten;
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
 use super::{Racecheck, block_number};
-use crate::ir::{AccessKind, InstructionId, Space};
+use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
-use crate::observer::{Accesses, Calls, Form, MemoryAccess, WarpContext};
+use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};
 
 /// Strong writes to one word that are remembered; of more, the first ones.
 const REMEMBERED: usize = 4;
