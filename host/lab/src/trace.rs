@@ -116,10 +116,10 @@ impl Observer for AccessTrace {
                 self.kernel = Some(launch.kernel.clone());
                 self.seen.clear();
             }
-            Event::Access { warp, accesses } => {
-                if (warp.block, warp.warp) == (self.watched.block, self.watched.warp) {
-                    accesses.for_each(|access| self.see(access));
-                }
+            Event::Access { warp, accesses }
+                if (warp.block, warp.warp) == (self.watched.block, self.watched.warp) =>
+            {
+                accesses.for_each(|access| self.see(access));
             }
             _ => {}
         }
