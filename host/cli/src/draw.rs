@@ -6,11 +6,11 @@ use super::shape::{Emulated, Shapes};
 use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use anyhow::bail;
+use ptx_pictures::{AccessTrace, Watched};
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::run::{describe, preflight};
-use warpladder_lab::trace::{Watched, trace};
-use warpladder_report::picture;
+use warpladder_lab::trace::trace;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -40,7 +40,7 @@ pub(super) struct Args {
 /// Small enough that a row of a matrix is a few sectors.
 const DEFAULT_SIZE: u32 = 64;
 
-fn block(text: &str) -> Result<[u32; 3], String> {
+pub(super) fn block(text: &str) -> Result<[u32; 3], String> {
     let wrong = || format!("{text:?} is no block: write X or X,Y or X,Y,Z");
     let numbers: Vec<u32> = text
         .split(',')
@@ -72,30 +72,57 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         warp: args.warp,
     };
     let trace = trace(&engine, &admitted, args.shapes.seed, watched)?;
-    let Watched {
-        block: [x, y, z],
-        warp,
-    } = watched;
-    if trace.accesses().is_empty() {
-        bail!(
-            "{} has no accesses by lanes in block ({x}, {y}, {z}), warp {warp}: choose another \
-             with --block and --warp, or a larger --shape",
-            rung.name
-        );
-    }
-    let size = describe(rung.operation, admitted.shape());
-    let title = format!(
-        "{} at {size}: block ({x}, {y}, {z}), warp {warp}",
-        rung.name
-    );
-    let is_stdout = destination.is_stdout();
-    destination.write(picture::accesses(&trace, &title).as_bytes())?;
-    if !is_stdout {
-        let count = trace.accesses().len();
-        writeln!(
-            human_output(false),
-            "{file}: {count} instructions that access memory"
-        )?;
-    }
+    let drawn = Drawn {
+        kernel: rung.name,
+        title: format!(
+            "{} at {}",
+            rung.name,
+            describe(rung.operation, admitted.shape())
+        ),
+        options: "--block and --warp, or a larger --shape",
+        file: &file,
+    };
+    drawn.write(&trace, destination)?;
     Ok(Outcome::Done)
+}
+
+/// What a picture is of, and where it goes.
+pub(super) struct Drawn<'a> {
+    pub(super) kernel: &'a str,
+    pub(super) title: String,
+    /// What chooses another warp.
+    pub(super) options: &'static str,
+    pub(super) file: &'a str,
+}
+
+impl Drawn<'_> {
+    /// Writes the picture of a warp's accesses to the file, which is open already.
+    pub(super) fn write(
+        &self,
+        trace: &AccessTrace,
+        destination: Destination,
+    ) -> anyhow::Result<()> {
+        let Watched { block, warp } = trace.watched();
+        let [x, y, z] = block;
+        if trace.accesses().is_empty() {
+            bail!(
+                "{} has no accesses by lanes in block ({x}, {y}, {z}), warp {warp}: choose another \
+                 with {}",
+                self.kernel,
+                self.options
+            );
+        }
+        let title = format!("{}: block ({x}, {y}, {z}), warp {warp}", self.title);
+        let is_stdout = destination.is_stdout();
+        destination.write(ptx_pictures::accesses(trace, &title).as_bytes())?;
+        if !is_stdout {
+            let count = trace.accesses().len();
+            writeln!(
+                human_output(false),
+                "{}: {count} instructions that access memory",
+                self.file
+            )?;
+        }
+        Ok(())
+    }
 }

@@ -2,6 +2,7 @@
 
 mod session;
 
+use super::draw::{self, Drawn};
 use super::profile;
 use crate::outcome::Outcome;
 use crate::output::{Destination, human_output};
@@ -10,6 +11,7 @@ use crate::sanitize::report::{self, Format, Report, ReportArgs};
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::{Finding, Problem, Tool};
 use ptx_emulator::{DEFAULT_INSTRUCTION_BUDGET, LaunchError, Module, Sanitizer};
+use ptx_pictures::{AccessTrace, Watched};
 use session::{Plan, Session, Watch};
 use std::io::Write;
 use std::path::PathBuf;
@@ -71,6 +73,15 @@ pub(super) struct Args {
     sanitize: bool,
     #[command(flatten)]
     report: ReportArgs,
+    /// Draw the memory accesses of one warp, as `draw` does; - is standard output
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["script", "profile"])]
+    draw: Option<String>,
+    /// The block whose accesses are drawn
+    #[arg(long, value_name = "X[,Y,Z]", requires = "draw", value_parser = draw::block)]
+    draw_block: Option<[u32; 3]>,
+    /// The warp of that block
+    #[arg(long, value_name = "N", requires = "draw")]
+    draw_warp: Option<u32>,
 }
 
 const AFTER_HELP: &str = "\
@@ -136,16 +147,22 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     let outputs = plan.open_outputs()?;
-    let mut out = human_output(format != Format::Text);
+    let picture = args.draw.as_deref().map(Destination::open).transpose()?;
+    let is_stdout = picture.as_ref().is_some_and(Destination::is_stdout);
+    let mut out = human_output(format != Format::Text || is_stdout);
     if args.sanitize {
         let ended = sanitize(args, &module, &plan, &mut report, &mut out)?;
         if ended.is_err() {
             return Ok(report.outcome());
         }
     }
-    let watch = match args.profile {
-        true => Watch::Profile(Vec::new()),
-        false => Watch::Nothing,
+    let watch = match &picture {
+        Some(_) => Watch::Trace(AccessTrace::new(Watched {
+            block: args.draw_block.unwrap_or_default(),
+            warp: args.draw_warp.unwrap_or_default(),
+        })),
+        None if args.profile => Watch::Profile(Vec::new()),
+        None => Watch::Nothing,
     };
     let mut session = Session::new(&module, args.budget, watch);
     let ended = session.run(&plan)?;
@@ -160,6 +177,16 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             writeln!(out, "{entry} on the PTX emulator")?;
             profile::print_measurement(&mut out, measurement, false)?;
         }
+    }
+    if let (Watch::Trace(trace), Some(picture)) = (&session.watch, picture) {
+        let entry = args.entry.as_deref().unwrap_or_default();
+        let drawn = Drawn {
+            kernel: entry,
+            title: entry.to_owned(),
+            options: "--draw-block and --draw-warp",
+            file: args.draw.as_deref().unwrap_or("-"),
+        };
+        drawn.write(trace, picture)?;
     }
     Ok(match (report.outcome(), is_as_expected) {
         (Outcome::Done, false) => Outcome::ChecksFailed,

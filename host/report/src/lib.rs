@@ -17,7 +17,6 @@ mod kernels;
 mod ladders;
 pub mod numbers;
 mod page;
-pub mod picture;
 pub mod plot;
 mod read;
 mod sources;

@@ -4,6 +4,7 @@ use crate::output::Destination;
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::{Finding, Problem};
 use ptx_emulator::{Counters, LaunchConfig, LaunchError, Memory, Module, NoObserver, Sanitizer};
+use ptx_pictures::AccessTrace;
 use std::io::Write;
 use warpladder::memory;
 use warpladder_lab::emulate::compare::compare;
@@ -56,6 +57,8 @@ pub(super) enum Watch {
     Nothing,
     /// Each launch with its counts.
     Profile(Vec<(String, Measurement)>),
+    /// The accesses of one warp of the last launch.
+    Trace(AccessTrace),
     /// Each launch with what was found in it, but for leaks.
     Sanitizer(Box<Sanitizer>, Vec<(Launch, Vec<Finding>)>),
 }
@@ -183,6 +186,7 @@ impl<'m> Session<'m> {
                 launches.push((launch.entry.clone(), Measurement::from(&counters)));
                 ended
             }
+            Watch::Trace(trace) => kernel.launch_observed(memory, &config, args, trace),
             Watch::Sanitizer(sanitizer, found) => {
                 let ended = kernel.launch_observed(memory, &config, args, &mut **sanitizer);
                 let mut findings = sanitizer.findings();

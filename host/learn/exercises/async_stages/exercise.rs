@@ -14,7 +14,7 @@
 //!
 //! # What to do
 //!
-//! The block sums up 8 tiles of 64 elements, element by element, each tile reversed: `sum`
+//! The block adds 8 tiles of 64 elements, element by element, each tile reversed: `sum`
 //! adds `tile[63 - t]`. Write the round. Two barriers are needed: the tile is complete for all
 //! threads, and all threads are done with it before it is filled again.
 

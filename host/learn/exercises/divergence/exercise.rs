@@ -11,7 +11,8 @@
 //! ```
 //!
 //! That has a price: a warp's elements are then 8 bytes apart, so its loads and stores touch
-//! twice the sectors. Here 20 steps of arithmetic for each element are worth it. With two steps they are not.
+//! twice the sectors. Here 20 steps of arithmetic for each element are worth it. With two steps
+//! they are not.
 //!
 //! # What to do
 //!

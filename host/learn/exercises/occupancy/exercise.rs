@@ -13,8 +13,8 @@
 //! # What to do
 //!
 //! Each element is used once, by the thread that loaded it: that needs no shared memory. Add up in
-//! a register, and use shared memory only for what threads exchange: the 64 results, which the block
-//! gives out in reversed order.
+//! a register, and use shared memory only for what threads exchange: the 64 results, which the
+//! block gives out in reversed order.
 
 use cuda_std::prelude::*;
 

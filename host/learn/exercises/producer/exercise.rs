@@ -23,7 +23,7 @@ use cuda_std::async_copy::SharedAddress;
 use cuda_std::mbarrier::Barrier;
 use cuda_std::prelude::*;
 
-/// Tiles of 32 elements that a block sums.
+/// Tiles of 32 elements that a block adds.
 const TILES: usize = 8;
 
 #[kernel]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Tiles that a block sums, of one element for each thread that adds.
+/// Tiles that a block adds, of one element for each thread that adds.
 const TILES: usize = 8;
 
 pub(super) const ASYNC_TILE: Exercise = Exercise {

@@ -104,7 +104,11 @@ mod tests {
             let found = chapter(kernel, source.as_deref()).unwrap();
             assert_eq!(found.file, file, "{kernel}");
             if let Some(exercise) = exercise {
-                assert_eq!(found.exercises, [exercise], "{kernel}");
+                let named = &found.exercises;
+                assert!(
+                    named.iter().any(|name| name == exercise),
+                    "{kernel}: {named:?}"
+                );
             }
         }
     }

@@ -316,15 +316,15 @@ fn learn(page: &mut String, what: &str, chapter: Option<&Chapter>) -> std::fmt::
         "{what} is in the chapter \"{}\" ({})",
         chapter.title, chapter.file
     )?;
-    match &chapter.exercises[..] {
-        [] => writeln!(page, "."),
-        names => {
-            let commands = names
-                .iter()
-                .map(|name| format!("`warpladder learn {name}`"));
-            let commands: Vec<String> = commands.collect();
-            writeln!(page, "; its exercise: {}.", commands.join(", "))
-        }
+    let commands = chapter
+        .exercises
+        .iter()
+        .map(|name| format!("`warpladder learn {name}`"));
+    let commands = commands.collect::<Vec<String>>().join(", ");
+    match chapter.exercises.len() {
+        0 => writeln!(page, "."),
+        1 => writeln!(page, "; its exercise: {commands}."),
+        _ => writeln!(page, "; its exercises: {commands}."),
     }
 }
 

@@ -57,6 +57,7 @@ const NOT_RUN: &[(&str, Needs)] = &[
         "cargo test --workspace",
         Needs::More("this is one of the tests that it runs"),
     ),
+    ("warpladder learn\n", Needs::More(LEARNS)),
     ("warpladder learn add_one\n", Needs::More(LEARNS)),
     ("warpladder learn --watch", Needs::More(LEARNS)),
     (

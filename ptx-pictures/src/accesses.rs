@@ -1,14 +1,11 @@
-//! Pictures of a kernel, drawn from what the emulator saw of it: which lane touches which sector of
-//! global memory, and which bank of shared memory.
+//! Which lane touches which sector of global memory, and which bank of shared memory.
 
-mod svg;
-
+use crate::svg::Svg;
+use crate::trace::{AccessTrace, Traced};
 use ptx_emulator::counters::{self, Wavefronts};
 use ptx_emulator::{AccessKind, SourceLocation, Space};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use svg::Svg;
-use warpladder_lab::trace::{AccessTrace, Traced};
 
 /// Lanes of a warp.
 const LANES: usize = 32;
