@@ -102,7 +102,8 @@ impl Named<'_> {
 }
 
 /// Splits off the rungs that do not take a size, or that the engine's device does not run. One that
-/// was asked for by name is an error; of the whole catalogue, a family or a pattern, the others run.
+/// was asked for by name is an error; of the whole catalogue, a family or a pattern, the others
+/// run.
 pub(super) fn split(
     named: &Named<'_>,
     engine: &dyn Engine,
