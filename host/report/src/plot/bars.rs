@@ -190,13 +190,17 @@ impl Bars {
             }
             self.draw_bar(area, bar, middle, &axis)?;
             let end = size.width() as i32;
-            let text = match narrow {
-                true => bar.text_within(self.unit, end),
-                false => bar.text(self.unit),
-            };
-            let (label, at) = match narrow {
-                true => ((HPos::Left, (0, row + 10)), (end, row + 10)),
-                false => ((HPos::Right, (axis.left - 8, middle)), (end, middle)),
+            let (text, label, at) = match narrow {
+                true => (
+                    bar.text_within(self.unit, end),
+                    (HPos::Left, (0, row + 10)),
+                    (end, row + 10),
+                ),
+                false => (
+                    bar.text(self.unit),
+                    (HPos::Right, (axis.left - 8, middle)),
+                    (end, middle),
+                ),
             };
             canvas::text(area, Ink::Text, label.0, label.1, &bar.label)?;
             canvas::text(area, Ink::Text, HPos::Right, at, &text)?;
