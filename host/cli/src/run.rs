@@ -4,6 +4,7 @@ mod below;
 mod cases;
 mod prediction;
 mod rows;
+mod several;
 mod shown;
 mod worker;
 
@@ -41,7 +42,8 @@ Examples:
   warpladder run --kernel 'tiled*' --exclude 'tiled_guarded*' --shape 64 --device V100
   warpladder run --family transpose --json before.json
   warpladder run --family transpose --baseline before.json --floor 50
-  warpladder run --kernel naive --shape 64 --precision 10 --time-limit 5")]
+  warpladder run --kernel naive --shape 64 --precision 10 --time-limit 5
+  warpladder run --kernel naive,transpose_padded --shape 64 --devices emulated:2")]
 pub(super) struct Args {
     /// Where to run: auto takes the GPU where there is one
     #[arg(long, value_parser = one_of(ENGINES), default_value = "auto")]
@@ -88,6 +90,10 @@ pub(super) struct Args {
     csv: Option<String>,
     #[command(flatten)]
     baseline: baseline::BaselineArgs,
+    /// Run on several devices at once, and name those that are slow or wrong: all, numbers such as
+    /// 0,2, or emulated:2
+    #[arg(long, value_name = "DEVICES", conflicts_with_all = ["device", "csv", "time_limit"])]
+    devices: Option<several::Devices>,
 }
 
 /// How much longer than the limit is waited for what is running.
@@ -103,6 +109,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let saved = args.baseline.read()?;
     let asked_device = asked_device(args)?;
     let [json, csv] = Destination::open_both([args.json.as_deref(), args.csv.as_deref()])?;
+    if let Some(devices) = &args.devices {
+        return on_devices(args, named, devices, json);
+    }
     let engine = open_engine(args.engine)?;
     if args.cache == Cache::Cold && engine.cache_bytes().is_none() {
         bail!("the emulator has no caches: leave out --cache cold");
@@ -162,6 +171,32 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         done: shown.done(),
     };
     finish(args, &mut human, saved, [json, csv], &finished)
+}
+
+/// The run on several devices.
+fn on_devices(
+    args: &Args,
+    named: Named<'_>,
+    devices: &several::Devices,
+    json: Option<Destination>,
+) -> anyhow::Result<Outcome> {
+    if args.baseline.is_given() {
+        bail!("--devices compares devices with each other: leave out --baseline");
+    }
+    let engine = match devices {
+        several::Devices::Emulated(_) => EngineKind::Emulator,
+        _ => EngineKind::Gpu,
+    };
+    let extent = if engine == EngineKind::Gpu { 4096 } else { 256 };
+    let plan = several::Plan {
+        named,
+        shapes: args.shapes.each(extent)?,
+        is_given: args.shapes.is_given(),
+        sampling: sampling(args, engine),
+        seed: args.shapes.seed,
+    };
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
+    several::execute(devices, &plan, &mut human, json)
 }
 
 /// The GPU that is to be predicted: `None` where none is given, and none within it where nothing is
