@@ -1,9 +1,11 @@
-//! The launches of `sgemm`, `dgemm` and the general `wgmma` kernels: products of dense matrices.
+//! The launches of `sgemm`, `dgemm` and the general `mma` and `wgmma` kernels: products of dense matrices.
 
 use super::PlanRequest;
 use crate::problem::{Operation, Shape};
+use half::{bf16, f16};
 use warpladder::device::ComputeCapability;
-use warpladder::gemm::{Description, DeviceLimits, GemmInput, plan_choice};
+use warpladder::gemm::tuning::Choices;
+use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, Precision, Tf32};
 use warpladder::plan::Plan;
 
 pub(super) use warpladder::gemm::COMPUTE_CAPABILITY;
@@ -20,11 +22,39 @@ pub(super) fn dgemm(request: &PlanRequest) -> Plan {
     plan::<f64>(request, request.compute_capability)
 }
 
+/// `gemm_mma_f16` and `gemm_mma_f16_narrow`.
+pub(super) fn mma_f16(request: &PlanRequest) -> Plan {
+    plan::<f16>(request, COMPUTE_CAPABILITY)
+}
+
+/// `gemm_mma_bf16` and `gemm_mma_bf16_narrow`.
+pub(super) fn mma_bf16(request: &PlanRequest) -> Plan {
+    plan::<bf16>(request, COMPUTE_CAPABILITY)
+}
+
+/// `gemm_mma_tf32`.
+pub(super) fn mma_tf32(request: &PlanRequest) -> Plan {
+    plan::<Tf32>(request, COMPUTE_CAPABILITY)
+}
+
+/// `gemm_f32_split`.
+pub(super) fn f32_split(request: &PlanRequest) -> Plan {
+    with_precision::<f32>(request, COMPUTE_CAPABILITY, Precision::F32Split)
+}
+
 /// The GEMM of dense matrices for the request's operation, by the kernels for `compute_capability`.
 /// The preflight has compared it with that of the device.
 pub(super) fn plan<T: GemmInput>(
     request: &PlanRequest,
     compute_capability: ComputeCapability,
+) -> Plan {
+    with_precision::<T>(request, compute_capability, Precision::Native)
+}
+
+fn with_precision<T: GemmInput>(
+    request: &PlanRequest,
+    compute_capability: ComputeCapability,
+    precision: Precision,
 ) -> Plan {
     let Shape { m, n, k } = request.shape;
     let device = DeviceLimits {
@@ -32,14 +62,12 @@ pub(super) fn plan<T: GemmInput>(
         compute_capability,
     };
     let product = Description {
+        precision,
         c_16bit: matches!(request.operation, Operation::TensorProduct16(_)),
         // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
         // granted.
         ..Description::<T>::dense([m, n, k], request.transposed)
     };
-    let kernels = T::kernels(device.compute_capability, product.c_16bit);
-    let choice = kernels.plan(&product.problem(device));
-    let choice =
-        choice.expect("the grids of these kernels have room for any C that fits in memory");
-    plan_choice(&product, device, &choice)
+    let plan = gemm::plan(&product, device, &Choices::default());
+    plan.expect("these kernels exist, and their grids have room for any C that fits in memory")
 }

@@ -207,6 +207,15 @@ impl Rung {
         })
     }
 
+    /// MMAs of 16-bit elements that it computes for one product: six where f32 is multiplied as
+    /// terms of bfloat16.
+    pub fn mmas_per_product(&self) -> u32 {
+        match self.name {
+            "gemm_f32_split" => 6,
+            _ => 1,
+        }
+    }
+
     /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
     /// has no parameters yet: they are those of the problem.
     pub(crate) fn plan(&self, request: &PlanRequest) -> Option<Plan> {

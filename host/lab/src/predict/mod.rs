@@ -395,7 +395,10 @@ fn work(
             f16: 2 * flops,
             f64: 0,
         },
-        _ => TensorFlops { f16: flops, f64: 0 },
+        _ => TensorFlops {
+            f16: u64::from(rung.mmas_per_product()) * flops,
+            f64: 0,
+        },
     };
     // In further waves other blocks have work meanwhile.
     let ahead_of_others = counts.constant_addresses_ahead * (1.0 - 1.0 / rounds as f64);

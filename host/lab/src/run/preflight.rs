@@ -9,6 +9,7 @@ use warpladder::element::{Element, ElementType};
 use warpladder::engine::Engine;
 use warpladder::error::EngineError;
 use warpladder::gemm::layout::Layout;
+use warpladder::gemm::{self, PlanError};
 use warpladder::memory;
 use warpladder::plan::Plan;
 use warpladder::ptx;
@@ -29,6 +30,22 @@ pub enum RunError {
         rung: &'static str,
         /// The layout.
         layout: Layout,
+    },
+    /// No kernels of the generation that was asked for run on the device.
+    #[error(transparent)]
+    NoGeneration(PlanError),
+    /// The kernel is of a newer generation than the one that was asked for.
+    #[error(
+        "{rung} is for compute capability {needs}, newer than the {asked} that was asked for: \
+         choose an older kernel, or ask for {needs}"
+    )]
+    Newer {
+        /// Name of the rung.
+        rung: &'static str,
+        /// Compute capability of its PTX.
+        needs: ComputeCapability,
+        /// What was asked for.
+        asked: ComputeCapability,
     },
     /// The problem is not the one that was admitted.
     #[error(
@@ -145,7 +162,7 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
 /// A rung at a size that the preflight has admitted: what runs and, of a kernel, the planned
 /// launches.
 ///
-/// Only [`preflight`] and [`preflight_layout`] make one, and everything that runs a rung takes one.
+/// Only [`preflight`] and [`preflight_with`] make one, and everything that runs a rung takes one.
 /// So nothing runs that was not checked, and nothing is planned twice:
 ///
 /// ```
@@ -190,7 +207,29 @@ pub struct Admitted {
     shape: Shape,
     /// Whether A and B of a product are stored transposed.
     transposed: [bool; 2],
+    /// The generation of GPUs that was asked for.
+    generation: Option<ComputeCapability>,
     work: Work,
+}
+
+/// What may be asked of a rung beside its size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
+    /// How the operands of a product are stored.
+    pub layout: Layout,
+    /// The generation of GPUs whose kernels run, by its compute capability: that of the device or
+    /// an older one. Where a rung chooses among kernels, it chooses as on a device of that
+    /// generation. `None` for the device's own.
+    pub generation: Option<ComputeCapability>,
+}
+
+impl From<Layout> for Variant {
+    fn from(layout: Layout) -> Self {
+        Variant {
+            layout,
+            ..Variant::default()
+        }
+    }
 }
 
 /// What an admitted rung runs.
@@ -221,6 +260,11 @@ impl Admitted {
     /// The size.
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// The generation of GPUs whose kernels run, where one was asked for.
+    pub fn generation(&self) -> Option<ComputeCapability> {
+        self.generation
     }
 
     /// Whether it is a function of the host.
@@ -296,21 +340,25 @@ pub fn preflight(
     rung: &'static Rung,
     shape: Shape,
 ) -> Result<Admitted, RunError> {
-    preflight_layout(engine, rung, shape, Layout::default())
+    preflight_with(engine, rung, shape, Variant::default())
 }
 
-/// The same of a product whose operands are stored in this layout.
+/// The same of a rung of which more is asked than a size: a layout, a generation of GPUs.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn preflight_layout(
+pub fn preflight_with(
     engine: &dyn Engine,
     rung: &'static Rung,
     shape: Shape,
-    layout: Layout,
+    variant: impl Into<Variant>,
 ) -> Result<Admitted, RunError> {
+    let Variant { layout, generation } = variant.into();
     check_shape(rung, shape)?;
     let runs = rung.resolve(shape);
+    let device = engine.compute_capability();
+    let compute_capability =
+        gemm::options::generation(device, generation).map_err(RunError::NoGeneration)?;
     if layout != Layout::default() && !runs.takes_any_layout() {
         return Err(RunError::Layout {
             rung: rung.name,
@@ -320,12 +368,19 @@ pub fn preflight_layout(
     let on_device = device_bytes(runs, shape);
     let work = match (runs.implementation, runs.compute_capability()) {
         (Implementation::Cpu(product), _) => Work::Host(product),
-        (_, Some(needs)) if !ptx::module(needs).runs_on(engine.compute_capability()) => {
+        (_, Some(needs)) if !ptx::module(needs).runs_on(device) => {
             return Err(RunError::Capability {
                 rung: rung.name,
                 needs,
                 device: engine.device_name().to_owned(),
-                has: engine.compute_capability(),
+                has: device,
+            });
+        }
+        (_, Some(needs)) if needs > compute_capability => {
+            return Err(RunError::Newer {
+                rung: rung.name,
+                needs,
+                asked: compute_capability,
             });
         }
         _ => {
@@ -335,7 +390,7 @@ pub fn preflight_layout(
                 operation: runs.operation,
                 shape,
                 multiprocessors: engine.multiprocessors(),
-                compute_capability: engine.compute_capability(),
+                compute_capability,
                 transposed: layout.transposed(),
             };
             let work = planned(runs, &request)?;
@@ -355,6 +410,7 @@ pub fn preflight_layout(
         runs,
         shape,
         transposed: layout.transposed(),
+        generation,
         work,
     })
 }
@@ -382,6 +438,7 @@ pub(crate) fn preflight_elsewhere(
         runs,
         shape: request.shape,
         transposed: request.transposed,
+        generation: None,
         work: planned(runs, &request)?,
     })
 }
