@@ -7,7 +7,7 @@ mod rows;
 mod shown;
 mod worker;
 
-use super::choices::{CACHES, ENGINES, FAMILIES, one_of, positive};
+use super::choices::{CACHES, ENGINES, FAMILIES, generation, one_of, positive};
 use super::estimate::{self, SAID_FROM};
 use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
@@ -21,6 +21,7 @@ use shown::{Done, Shown};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
+use warpladder::device::ComputeCapability;
 use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::Family;
 use warpladder_lab::engine;
@@ -57,6 +58,10 @@ pub(super) struct Args {
     exclude: Vec<String>,
     #[command(flatten)]
     shapes: Shapes<ByEngine>,
+    /// Run the kernels of this generation of GPUs, such as sm_80, as on a device of it: where a
+    /// kernel is chosen by the size, and newer ones are left out [default: the device's own]
+    #[arg(long, value_name = "TARGET", value_parser = generation)]
+    generation: Option<ComputeCapability>,
     /// Predict for this GPU of the table of devices; none predicts nothing [default: H200 where
     /// there is no GPU, else none]
     #[arg(long, value_name = "D")]
@@ -98,6 +103,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         family: args.family,
         kernels: &args.kernel,
         exclude: &args.exclude,
+        generation: args.generation,
     };
     named.rungs()?;
     let saved = args.baseline.read()?;
@@ -115,6 +121,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         (None, true) => None,
         (None, false) => Some(devices::find(select::WITHOUT_GPU)?.clone()),
     };
+    let device = device.map(|device| of_generation(device, args.generation));
     let measured = match on_gpu {
         true => Some(select::device(None)?),
         false => None,
@@ -172,6 +179,15 @@ fn asked_device(args: &Args) -> anyhow::Result<Option<Option<DeviceModel>>> {
         Some("none") => Some(None),
         Some(name) => Some(Some(devices::find(name)?.clone())),
     })
+}
+
+/// A GPU that is predicted with the kernels of a generation. Where it is older than that, it is
+/// predicted with its own, as it cannot run others.
+fn of_generation(mut device: DeviceModel, generation: Option<ComputeCapability>) -> DeviceModel {
+    let own = device.architecture.compute_capability;
+    let asked = generation.map_or(own, u32::from);
+    device.architecture.compute_capability = own.min(asked);
+    device
 }
 
 /// Estimates how long the run takes, and says so before anything long; leaves out what does not fit

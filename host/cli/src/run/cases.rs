@@ -6,10 +6,11 @@ use crate::select;
 use crate::shape::AskedShape;
 use anyhow::bail;
 use std::time::Duration;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::run::{Admitted, check_shape, preflight};
+use warpladder_lab::run::{Admitted, RunError, Variant, check_shape, preflight_with};
 use warpladder_models::devices::DeviceModel;
 
 /// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the
@@ -50,6 +51,8 @@ pub(super) struct Selection {
     pub run: Vec<RunCase>,
     /// Those that do not take the size.
     pub unsupported: Vec<&'static Rung>,
+    /// Those that are for newer GPUs than the device, or than the generation that was asked for.
+    pub newer: Vec<&'static Rung>,
     /// Products on the host that would take long.
     pub slow: Vec<&'static Rung>,
     /// Those that would take longer than the limit, with how long.
@@ -61,6 +64,8 @@ pub(super) struct Named<'a> {
     pub family: Option<Family>,
     pub kernels: &'a [String],
     pub exclude: &'a [String],
+    /// The generation of GPUs whose kernels run.
+    pub generation: Option<ComputeCapability>,
 }
 
 impl Named<'_> {
@@ -126,9 +131,21 @@ pub(super) fn split(
                 selection.slow.push(rung);
                 continue;
             }
+            let variant = Variant {
+                generation: named.generation,
+                ..Variant::default()
+            };
+            let admitted = match preflight_with(engine, rung, shape, variant) {
+                Ok(admitted) => admitted,
+                Err(RunError::Newer { .. } | RunError::Capability { .. }) if !by_name => {
+                    selection.newer.push(rung);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let is_predicted_larger = !is_given && check_shape(rung, PREDICTED).is_ok();
             selection.run.push(RunCase {
-                admitted: preflight(engine, rung, shape)?,
+                admitted,
                 predicted: match is_predicted_larger {
                     true => PREDICTED,
                     false => shape,
@@ -138,6 +155,12 @@ pub(super) fn split(
                 seconds: 0.0,
             });
         }
+    }
+    if let ([], [newer, ..]) = (&selection.run[..], &selection.newer[..]) {
+        bail!(
+            "no kernel of this selection is of this generation, {} is newer: name others",
+            newer.name
+        );
     }
     if selection.run.is_empty() {
         let sizes = shapes.iter().map(|asked| {

@@ -217,11 +217,12 @@ pub(super) fn size(case: &RunCase) -> String {
 
 /// Prints which kernels are left out, and why; a kernel that is left out at several sizes once.
 pub(super) fn print_left_out(to: &mut dyn Write, selection: &Selection) -> io::Result<()> {
-    let left_out: [(&[&'static Rung], &str); 2] = [
+    let left_out: [(&[&'static Rung], &str); 3] = [
         (
             &selection.unsupported,
             "take other sizes only, see `warpladder list --wide`",
         ),
+        (&selection.newer, "are for newer GPUs"),
         (&selection.slow, "would take long, ask for them by name"),
     ];
     for (rungs, why) in left_out.into_iter().filter(|(rungs, _)| !rungs.is_empty()) {
