@@ -14,7 +14,7 @@ use super::output::{self, Destination, human_output};
 use super::shape::{ByEngine, Shapes};
 use super::{baseline, select, units};
 use crate::outcome::Outcome;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use below::{Finished, print_below};
 use cases::{Conditions, Named, Selection};
 use shown::{Done, Shown};
@@ -25,6 +25,7 @@ use warpladder::device::ComputeCapability;
 use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::Family;
 use warpladder_lab::engine;
+use warpladder_lab::predict;
 use warpladder_lab::run::{Cache, Detailed, Record, Sampling};
 use warpladder_models::devices::{self, DeviceModel};
 use worker::Work;
@@ -121,7 +122,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         (None, true) => None,
         (None, false) => Some(devices::find(select::WITHOUT_GPU)?.clone()),
     };
-    let device = device.map(|device| of_generation(device, args.generation));
+    if let Some(device) = &device {
+        predict::limits(device, args.generation)
+            .with_context(|| format!("cannot predict {}", device.name))?;
+    }
     let measured = match on_gpu {
         true => Some(select::device(None)?),
         false => None,
@@ -133,6 +137,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         &Conditions {
             engine: &*engine,
             device: device.as_ref(),
+            generation: args.generation,
             measured: measured.as_ref(),
             reps: sampling.reps,
             seed: args.shapes.seed,
@@ -151,6 +156,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         engine,
         cases: selection.run.clone(),
         device,
+        generation: args.generation,
         measured,
         sampling,
         deadline,
@@ -179,15 +185,6 @@ fn asked_device(args: &Args) -> anyhow::Result<Option<Option<DeviceModel>>> {
         Some("none") => Some(None),
         Some(name) => Some(Some(devices::find(name)?.clone())),
     })
-}
-
-/// A GPU that is predicted with the kernels of a generation. Where it is older than that, it is
-/// predicted with its own, as it cannot run others.
-fn of_generation(mut device: DeviceModel, generation: Option<ComputeCapability>) -> DeviceModel {
-    let own = device.architecture.compute_capability;
-    let asked = generation.map_or(own, u32::from);
-    device.architecture.compute_capability = own.min(asked);
-    device
 }
 
 /// Estimates how long the run takes, and says so before anything long; leaves out what does not fit

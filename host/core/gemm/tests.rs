@@ -585,10 +585,7 @@ fn random_problems_are_planned_and_their_work_units_cover_c() {
     let count = 250;
     for capability in [70, 75, 80, 86, 89, 90, 100, 120] {
         for multiprocessors in [1, 40, 132] {
-            let device = DeviceLimits {
-                multiprocessors,
-                compute_capability: ComputeCapability::from(capability),
-            };
+            let device = DeviceLimits::new(multiprocessors, ComputeCapability::from(capability));
             let seed = seed + u64::from(capability + multiprocessors);
             random_plans::<f32>(device, count, seed);
             random_plans::<f64>(device, count, seed);
@@ -640,10 +637,7 @@ fn kernels_of_every_generation_assemble_without_spills_and_fit() {
     };
     for &number in capabilities {
         let capability = ComputeCapability::from(number);
-        let device = DeviceLimits {
-            multiprocessors: 1,
-            compute_capability: capability,
-        };
+        let device = DeviceLimits::new(1, capability);
         let sets = [
             kernel_sets::<f16>(capability),
             kernel_sets::<bf16>(capability),

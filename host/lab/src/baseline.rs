@@ -130,8 +130,8 @@ impl Baseline {
         Ok(Baseline(read_records(&text).map_err(content)?))
     }
 
-    /// Compares a record with that of the same kernel, size, generation, engine, device and caches. `floor`
-    /// takes the place of the 2 or 10 %.
+    /// Compares a record with that of the same kernel, size, generation, engine, device and caches.
+    /// `floor` takes the place of the 2 or 10 %.
     ///
     /// # Errors
     /// One line on why they do not compare.

@@ -222,7 +222,10 @@ pub(super) fn print_left_out(to: &mut dyn Write, selection: &Selection) -> io::R
             &selection.unsupported,
             "take other sizes only, see `warpladder list --wide`",
         ),
-        (&selection.newer, "are for newer GPUs"),
+        (
+            &selection.incapable,
+            "need another compute capability than the device's, or the one asked for",
+        ),
         (&selection.slow, "would take long, ask for them by name"),
     ];
     for (rungs, why) in left_out.into_iter().filter(|(rungs, _)| !rungs.is_empty()) {

@@ -1,4 +1,5 @@
-//! The launches of `sgemm`, `dgemm` and the general `mma` and `wgmma` kernels: products of dense matrices.
+//! The launches of `sgemm`, `dgemm` and the general `mma` and `wgmma` kernels: products of dense
+//! matrices.
 
 use super::PlanRequest;
 use crate::problem::{Operation, Shape};
@@ -14,12 +15,12 @@ pub(super) use warpladder::gemm::entries;
 
 /// `sgemm`.
 pub(super) fn sgemm(request: &PlanRequest) -> Plan {
-    plan::<f32>(request, request.compute_capability)
+    plan::<f32>(request, request.generation)
 }
 
 /// `dgemm`.
 pub(super) fn dgemm(request: &PlanRequest) -> Plan {
-    plan::<f64>(request, request.compute_capability)
+    plan::<f64>(request, request.generation)
 }
 
 /// `gemm_mma_f16` and `gemm_mma_f16_narrow`.
@@ -42,24 +43,21 @@ pub(super) fn f32_split(request: &PlanRequest) -> Plan {
     with_precision::<f32>(request, COMPUTE_CAPABILITY, Precision::F32Split)
 }
 
-/// The GEMM of dense matrices for the request's operation, by the kernels for `compute_capability`.
-/// The preflight has compared it with that of the device.
-pub(super) fn plan<T: GemmInput>(
-    request: &PlanRequest,
-    compute_capability: ComputeCapability,
-) -> Plan {
-    with_precision::<T>(request, compute_capability, Precision::Native)
+/// The GEMM of dense matrices for the request's operation, by the kernels of a `generation` that is
+/// not newer than the device: the preflight has compared them.
+pub(super) fn plan<T: GemmInput>(request: &PlanRequest, generation: ComputeCapability) -> Plan {
+    with_precision::<T>(request, generation, Precision::Native)
 }
 
 fn with_precision<T: GemmInput>(
     request: &PlanRequest,
-    compute_capability: ComputeCapability,
+    generation: ComputeCapability,
     precision: Precision,
 ) -> Plan {
     let Shape { m, n, k } = request.shape;
     let device = DeviceLimits {
-        multiprocessors: request.multiprocessors,
-        compute_capability,
+        generation,
+        ..DeviceLimits::new(request.multiprocessors, request.compute_capability)
     };
     let product = Description {
         precision,

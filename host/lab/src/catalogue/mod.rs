@@ -300,6 +300,7 @@ mod tests {
                     shape,
                     multiprocessors: 132,
                     compute_capability: ComputeCapability::V9_0,
+                    generation: ComputeCapability::V9_0,
                     transposed: [false; 2],
                 };
                 let launches = plan(&request).launches.into_iter();

@@ -271,6 +271,7 @@ impl Strided {
                 multiprocessors: 1,
                 // No plan for a grid-stride kernel looks at it.
                 compute_capability: ComputeCapability::V7_0,
+                generation: ComputeCapability::V7_0,
                 transposed: [false; 2],
             };
             let launches = counts(&preflight_elsewhere(rung, &request)?, cycles, seed)?;

@@ -8,10 +8,10 @@ mod record;
 pub use loaded::LoadedRung;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub(crate) use loaded::NAN_BYTE;
-pub(crate) use preflight::preflight_elsewhere;
 pub use preflight::{
     Admitted, RunError, Variant, check_shape, describe, preflight, preflight_with,
 };
+pub(crate) use preflight::{check_generation, preflight_elsewhere};
 pub use record::{Detailed, Predicted, Record, SCHEMA, Step, read_records};
 pub use warpladder::timing::{Cache, Sampling, Stop};
 

@@ -9,7 +9,7 @@ use warpladder::element::{Element, ElementType};
 use warpladder::engine::Engine;
 use warpladder::error::EngineError;
 use warpladder::gemm::layout::Layout;
-use warpladder::gemm::{self, PlanError};
+use warpladder::gemm::{DeviceLimits, PlanError};
 use warpladder::memory;
 use warpladder::plan::Plan;
 use warpladder::ptx;
@@ -356,9 +356,9 @@ pub fn preflight_with(
     let Variant { layout, generation } = variant.into();
     check_shape(rung, shape)?;
     let runs = rung.resolve(shape);
-    let device = engine.compute_capability();
-    let compute_capability =
-        gemm::options::generation(device, generation).map_err(RunError::NoGeneration)?;
+    let device = DeviceLimits::of(engine)
+        .with_generation(generation)
+        .map_err(RunError::NoGeneration)?;
     if layout != Layout::default() && !runs.takes_any_layout() {
         return Err(RunError::Layout {
             rung: rung.name,
@@ -368,29 +368,24 @@ pub fn preflight_with(
     let on_device = device_bytes(runs, shape);
     let work = match (runs.implementation, runs.compute_capability()) {
         (Implementation::Cpu(product), _) => Work::Host(product),
-        (_, Some(needs)) if !ptx::module(needs).runs_on(device) => {
+        (_, Some(needs)) if !ptx::module(needs).runs_on(device.compute_capability) => {
             return Err(RunError::Capability {
                 rung: rung.name,
                 needs,
                 device: engine.device_name().to_owned(),
-                has: device,
-            });
-        }
-        (_, Some(needs)) if needs > compute_capability => {
-            return Err(RunError::Newer {
-                rung: rung.name,
-                needs,
-                asked: compute_capability,
+                has: device.compute_capability,
             });
         }
         _ => {
+            check_generation(rung, shape, generation)?;
             let free = Some(engine.free_memory()?);
             fits(rung, shape, "device", on_device, free)?;
             let request = PlanRequest {
                 operation: runs.operation,
                 shape,
-                multiprocessors: engine.multiprocessors(),
-                compute_capability,
+                multiprocessors: device.multiprocessors,
+                compute_capability: device.compute_capability,
+                generation: device.generation,
                 transposed: layout.transposed(),
             };
             let work = planned(runs, &request)?;
@@ -410,9 +405,28 @@ pub fn preflight_with(
         runs,
         shape,
         transposed: layout.transposed(),
-        generation,
+        generation: generation.filter(|_| !matches!(work, Work::Host(_))),
         work,
     })
+}
+
+/// Refuses a rung that is newer than the generation that is asked for.
+///
+/// # Errors
+/// [`RunError::Newer`].
+pub(crate) fn check_generation(
+    rung: &'static Rung,
+    shape: Shape,
+    generation: Option<ComputeCapability>,
+) -> Result<(), RunError> {
+    match (rung.resolve(shape).compute_capability(), generation) {
+        (Some(needs), Some(asked)) if needs > asked => Err(RunError::Newer {
+            rung: rung.name,
+            needs,
+            asked,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Admits the launches that are planned for another device, so that the emulator counts what they

@@ -77,6 +77,7 @@ fn adds_in_any_order(rung: &'static Rung, shape: Shape) -> bool {
         shape,
         multiprocessors: 1,
         compute_capability: ComputeCapability::V9_0,
+        generation: ComputeCapability::V9_0,
         transposed: [false; 2],
     });
     let adds = |text: &str| {
