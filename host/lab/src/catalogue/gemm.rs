@@ -69,3 +69,49 @@ fn with_precision<T: GemmInput>(
     let plan = gemm::plan(&product, device, &Choices::default());
     plan.expect("these kernels exist, and their grids have room for any C that fits in memory")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use warpladder::gemm::HOPPER;
+
+    /// The compute capabilities of the modules that the launches of a rung come from.
+    fn modules(name: &str, request: &PlanRequest) -> Vec<ComputeCapability> {
+        let rung = catalogue::find(name).unwrap();
+        let request = PlanRequest {
+            operation: rung.operation,
+            ..*request
+        };
+        let launches = rung.plan(&request).unwrap().launches.into_iter();
+        launches.map(|launch| launch.compute_capability).collect()
+    }
+
+    #[test]
+    fn kernels_are_those_of_the_generation() {
+        let request = PlanRequest {
+            operation: Operation::Product,
+            shape: Shape {
+                m: 1000,
+                n: 1001,
+                k: 999,
+            },
+            multiprocessors: 132,
+            compute_capability: HOPPER,
+            generation: HOPPER,
+            transposed: [false; 2],
+        };
+        let of = |name, generation| {
+            let request = PlanRequest {
+                generation,
+                ..request
+            };
+            modules(name, &request).into_iter().max().unwrap()
+        };
+        assert_eq!(of("dgemm", HOPPER), HOPPER);
+        assert_eq!(of("dgemm", COMPUTE_CAPABILITY), COMPUTE_CAPABILITY);
+        for name in ["gemm_mma_bf16", "gemm_mma_tf32", "gemm_mma_f16_narrow"] {
+            assert_eq!(of(name, HOPPER), COMPUTE_CAPABILITY, "{name}");
+        }
+    }
+}

@@ -233,6 +233,32 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         Measured(&["sgemm", "mma_f16", "mma_bf16", "mma_tf32"]),
     ),
     (
+        "mma-general.md",
+        CountersOfTwo(
+            &[
+                "mma_bf16",
+                "gemm_mma_bf16",
+                "gemm_mma_bf16_narrow",
+                "gemm_mma_tf32",
+                "gemm_f32_split",
+            ],
+            cube(256),
+        ),
+    ),
+    (
+        "mma-general-predicted.md",
+        Predicted(
+            &[
+                "mma_bf16",
+                "gemm_mma_bf16",
+                "gemm_mma_bf16_narrow",
+                "gemm_mma_tf32",
+                "gemm_f32_split",
+            ],
+            cube(4096),
+        ),
+    ),
+    (
         "wgmma.md",
         Counters(&["mma_bf16", "wgmma_bf16_single"], cube(256)),
     ),
