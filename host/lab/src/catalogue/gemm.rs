@@ -6,7 +6,7 @@ use crate::problem::{Operation, Shape};
 use half::{bf16, f16};
 use warpladder::device::ComputeCapability;
 use warpladder::gemm::tuning::Choices;
-use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, Precision, Tf32};
+use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, PlanError, Precision, Tf32};
 use warpladder::plan::Plan;
 
 pub(super) use warpladder::gemm::COMPUTE_CAPABILITY;
@@ -14,38 +14,41 @@ pub(super) use warpladder::gemm::COMPUTE_CAPABILITY;
 pub(super) use warpladder::gemm::entries;
 
 /// `sgemm`.
-pub(super) fn sgemm(request: &PlanRequest) -> Plan {
+pub(super) fn sgemm(request: &PlanRequest) -> Result<Plan, PlanError> {
     plan::<f32>(request, request.generation)
 }
 
 /// `dgemm`.
-pub(super) fn dgemm(request: &PlanRequest) -> Plan {
+pub(super) fn dgemm(request: &PlanRequest) -> Result<Plan, PlanError> {
     plan::<f64>(request, request.generation)
 }
 
 /// `gemm_mma_f16` and `gemm_mma_f16_narrow`.
-pub(super) fn mma_f16(request: &PlanRequest) -> Plan {
+pub(super) fn mma_f16(request: &PlanRequest) -> Result<Plan, PlanError> {
     plan::<f16>(request, COMPUTE_CAPABILITY)
 }
 
 /// `gemm_mma_bf16` and `gemm_mma_bf16_narrow`.
-pub(super) fn mma_bf16(request: &PlanRequest) -> Plan {
+pub(super) fn mma_bf16(request: &PlanRequest) -> Result<Plan, PlanError> {
     plan::<bf16>(request, COMPUTE_CAPABILITY)
 }
 
 /// `gemm_mma_tf32`.
-pub(super) fn mma_tf32(request: &PlanRequest) -> Plan {
+pub(super) fn mma_tf32(request: &PlanRequest) -> Result<Plan, PlanError> {
     plan::<Tf32>(request, COMPUTE_CAPABILITY)
 }
 
 /// `gemm_f32_split`.
-pub(super) fn f32_split(request: &PlanRequest) -> Plan {
+pub(super) fn f32_split(request: &PlanRequest) -> Result<Plan, PlanError> {
     with_precision::<f32>(request, COMPUTE_CAPABILITY, Precision::F32Split)
 }
 
 /// The GEMM of dense matrices for the request's operation, by the kernels of a `generation` that is
 /// not newer than the device: the preflight has compared them.
-pub(super) fn plan<T: GemmInput>(request: &PlanRequest, generation: ComputeCapability) -> Plan {
+pub(super) fn plan<T: GemmInput>(
+    request: &PlanRequest,
+    generation: ComputeCapability,
+) -> Result<Plan, PlanError> {
     with_precision::<T>(request, generation, Precision::Native)
 }
 
@@ -53,7 +56,7 @@ fn with_precision<T: GemmInput>(
     request: &PlanRequest,
     generation: ComputeCapability,
     precision: Precision,
-) -> Plan {
+) -> Result<Plan, PlanError> {
     let Shape { m, n, k } = request.shape;
     let device = DeviceLimits {
         generation,
@@ -66,8 +69,7 @@ fn with_precision<T: GemmInput>(
         // granted.
         ..Description::<T>::dense([m, n, k], request.transposed)
     };
-    let plan = gemm::plan(&product, device, &Choices::default());
-    plan.expect("these kernels exist, and their grids have room for any C that fits in memory")
+    gemm::plan(&product, device, &Choices::default())
 }
 
 #[cfg(test)]
@@ -83,7 +85,7 @@ mod tests {
             operation: rung.operation,
             ..*request
         };
-        let launches = rung.plan(&request).unwrap().launches.into_iter();
+        let launches = rung.plan(&request).unwrap().unwrap().launches.into_iter();
         launches.map(|launch| launch.compute_capability).collect()
     }
 

@@ -1,6 +1,6 @@
 //! The matrix products.
 
-use super::PlanRequest;
+use super::PlanFn;
 use super::Precondition::{self, Any, Multiples};
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
@@ -17,7 +17,6 @@ use kernels_gpu::ladder::matmul::{
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
 use warpladder::element::TensorInput;
-use warpladder::plan::Plan;
 
 const fn rung(
     name: &'static str,
@@ -113,7 +112,7 @@ const fn warpgroups(
     name: &'static str,
     input: TensorInput,
     precondition: Precondition,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     rung(
@@ -134,7 +133,7 @@ const fn warpgroups(
 const fn any_warpgroups(
     name: &'static str,
     input: TensorInput,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -152,7 +151,7 @@ const fn sixteen_bit_output(
     name: &'static str,
     element: ElementType,
     input: TensorInput,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -166,7 +165,7 @@ const fn sixteen_bit_output(
 const fn general(
     name: &'static str,
     element: ElementType,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     let implementation = Implementation::Planned {
@@ -184,7 +183,7 @@ const fn general(
 const fn general_mma(
     name: &'static str,
     input: TensorInput,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -198,7 +197,7 @@ const fn general_mma_16(
     name: &'static str,
     element: ElementType,
     input: TensorInput,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     Rung {

@@ -235,15 +235,13 @@ pub fn check_forecast(
 /// The limits of a device that is predicted with the kernels of a generation, or with its own.
 ///
 /// # Errors
-/// [`RunError::NoGeneration`] where it does not run those kernels.
+/// [`RunError::Plan`] where it does not run those kernels.
 pub fn limits(
     device: &DeviceModel,
     generation: Option<ComputeCapability>,
 ) -> Result<DeviceLimits, RunError> {
     let own = device.architecture.compute_capability.into();
-    DeviceLimits::new(device.multiprocessors.value, own)
-        .with_generation(generation)
-        .map_err(RunError::NoGeneration)
+    Ok(DeviceLimits::new(device.multiprocessors.value, own).with_generation(generation)?)
 }
 
 fn admitted(

@@ -31,9 +31,10 @@ pub enum RunError {
         /// The layout.
         layout: Layout,
     },
-    /// No kernels of the generation that was asked for run on the device.
+    /// The library has no plan: no kernels of the generation that was asked for run on the device,
+    /// or C has more tiles than a grid takes.
     #[error(transparent)]
-    NoGeneration(PlanError),
+    Plan(#[from] PlanError),
     /// The kernel is of a newer generation than the one that was asked for.
     #[error(
         "{rung} is for compute capability {needs}, newer than the {asked} that was asked for: \
@@ -356,9 +357,7 @@ pub fn preflight_with(
     let Variant { layout, generation } = variant.into();
     check_shape(rung, shape)?;
     let runs = rung.resolve(shape);
-    let device = DeviceLimits::of(engine)
-        .with_generation(generation)
-        .map_err(RunError::NoGeneration)?;
+    let device = DeviceLimits::of(engine).with_generation(generation)?;
     if layout != Layout::default() && !runs.takes_any_layout() {
         return Err(RunError::Layout {
             rung: rung.name,
@@ -433,7 +432,7 @@ pub(crate) fn check_generation(
 /// do. The memory of that device is not looked at.
 ///
 /// # Errors
-/// [`RunError::Shape`], [`RunError::Grid`] and [`RunError::NotAKernel`].
+/// [`RunError::Shape`], [`RunError::Grid`], [`RunError::Plan`] and [`RunError::NotAKernel`].
 pub(crate) fn preflight_elsewhere(
     rung: &'static Rung,
     request: &PlanRequest,
@@ -460,11 +459,13 @@ pub(crate) fn preflight_elsewhere(
 /// The launches of a rung for a request.
 ///
 /// # Errors
-/// [`RunError::Grid`] where a grid has more blocks than CUDA allows, and [`RunError::NotAKernel`].
+/// [`RunError::Grid`] where a grid has more blocks than CUDA allows, [`RunError::Plan`], and
+/// [`RunError::NotAKernel`].
 fn planned(rung: &Rung, request: &PlanRequest) -> Result<Work, RunError> {
     let Some(plan) = rung.plan(request) else {
         return Err(RunError::NotAKernel(rung.name));
     };
+    let plan = plan?;
     check_grids(rung, request.shape, &plan)?;
     Ok(Work::Launches {
         request: *request,

@@ -2,7 +2,7 @@
 
 use super::Of::{
     self, Compared, Console, Counters, CountersOfTwo, Excerpt, FirstMinutes, Measured, MeasuredIn,
-    Ptx, SomeSources, Sources,
+    Predicted, Ptx, SomeSources, Sources,
 };
 use super::cube;
 
