@@ -8,23 +8,25 @@ mod several;
 mod shown;
 mod worker;
 
-use super::choices::{CACHES, ENGINES, FAMILIES, one_of, positive};
+use super::choices::{CACHES, ENGINES, FAMILIES, generation, one_of, positive};
 use super::estimate::{self, SAID_FROM};
 use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
 use super::shape::{ByEngine, Shapes};
 use super::{baseline, select, units};
 use crate::outcome::Outcome;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use below::{Finished, print_below};
 use cases::{Conditions, Named, Selection};
 use shown::{Done, Shown};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
+use warpladder::device::ComputeCapability;
 use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::Family;
 use warpladder_lab::engine;
+use warpladder_lab::predict;
 use warpladder_lab::run::{Cache, Detailed, Record, Sampling};
 use warpladder_models::devices::{self, DeviceModel};
 use worker::Work;
@@ -59,6 +61,10 @@ pub(super) struct Args {
     exclude: Vec<String>,
     #[command(flatten)]
     shapes: Shapes<ByEngine>,
+    /// Run the kernels of this generation of GPUs, such as sm_80, as on a device of it: where a
+    /// kernel is chosen by the size, and newer ones are left out [default: the device's own]
+    #[arg(long, value_name = "TARGET", value_parser = generation)]
+    generation: Option<ComputeCapability>,
     /// Predict for this GPU of the table of devices; none predicts nothing [default: H200 where
     /// there is no GPU, else none]
     #[arg(long, value_name = "D")]
@@ -104,6 +110,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         family: args.family,
         kernels: &args.kernel,
         exclude: &args.exclude,
+        generation: args.generation,
     };
     named.rungs()?;
     let saved = args.baseline.read()?;
@@ -124,6 +131,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         (None, true) => None,
         (None, false) => Some(devices::find(select::WITHOUT_GPU)?.clone()),
     };
+    if let Some(device) = &device {
+        predict::limits(device, args.generation)
+            .with_context(|| format!("cannot predict {}", device.name))?;
+    }
     let measured = match on_gpu {
         true => Some(select::device(None)?),
         false => None,
@@ -135,6 +146,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         &Conditions {
             engine: &*engine,
             device: device.as_ref(),
+            generation: args.generation,
             measured: measured.as_ref(),
             reps: sampling.reps,
             seed: args.shapes.seed,
@@ -153,6 +165,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         engine,
         cases: selection.run.clone(),
         device,
+        generation: args.generation,
         measured,
         sampling,
         deadline,
