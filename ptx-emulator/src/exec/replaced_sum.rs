@@ -39,7 +39,14 @@ pub(super) fn converted_product(sums: Sums, row: &[Factor], column: &[Factor], a
     };
     // Pairs of elements of both halves of registers.
     let halves = |line: &[Factor]| -> [Vec<Factor>; 2] {
-        let half = |at: usize| line.chunks(2).skip(at).step_by(2).flatten().copied().collect();
+        let half = |at: usize| {
+            line.chunks(2)
+                .skip(at)
+                .step_by(2)
+                .flatten()
+                .copied()
+                .collect()
+        };
         [half(0), half(1)]
     };
     let (rows, columns) = (halves(row), halves(column));
