@@ -301,6 +301,9 @@ fn refusals_have_reasons() {
             "unknown instruction `mul.lo.sat.s32`",
         ),
         ("setp.lt.f16 %p0|%p1, %h1, %h2;", "one predicate"),
+        ("ld.global.b128 {%x1, %x2}, [%base];", "a `.b128` register"),
+        ("st.global.b128 [%base], {%x1, %x2};", "a `.b128` register"),
+        ("mov.b128 {%x1, %x2}, {%x2, %x1};", "a `.b128` register"),
         ("fma.rn.oob.f16 %h0, %h1, %h2, %h3;", "`fma.oob` is refused"),
     ] {
         let text = crate::common::module(instruction);
