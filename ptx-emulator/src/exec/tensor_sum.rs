@@ -9,8 +9,8 @@
 //! Sums in f16 are the same sum, rounded to the nearest f16, as an H100 gave them. Those of `wgmma`
 //! and of GPUs that multiply 8-bit and narrower floats were not measured for this project. They
 //! follow what P. Xie and others measured and published ("MMA-Sim: Bit-Accurate Reference Model of
-//! Tensor Cores and Matrix Cores", 2025): of `wgmma` of 8-bit floats, 13 bits after the binary point
-//! are in the sum and in the result.
+//! Tensor Cores and Matrix Cores", 2025): of `wgmma` of 8-bit floats, 13 bits after the binary
+//! point are in the sum and in the result.
 
 use super::float::from_f64;
 use super::simd::{self, Level};

@@ -243,7 +243,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// Sums of f32, and of f16 where C and D are both: else C is converted to f32 first, and the
-    /// sum to D at the end. Products of tf32 go four steps along k at a time.
+    /// sum to D at the end. Products of tf32 are two, each with k = 4.
     fn wmma_float(&self, product: &Wmma) -> Vec<u64> {
         let [m, n, k] = product.shape.map(|extent| extent as usize);
         let packed = product.inputs.packed();

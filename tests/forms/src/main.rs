@@ -6,6 +6,7 @@
 //! `forms --ptx FOLDER` writes the modules instead, to be assembled without a GPU, and `forms
 //! --table` prints what is known of each form: `docs/conformance.md`.
 
+mod asynchronous;
 mod document;
 mod engines;
 mod fragments;
@@ -16,6 +17,7 @@ mod seen;
 #[path = "../../../ptx-emulator/examples/conformance/table.rs"]
 #[expect(dead_code)]
 mod table;
+mod warpgroup;
 
 use document::State;
 use kernel::{FormKernel, ROWS};
