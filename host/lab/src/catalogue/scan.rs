@@ -6,8 +6,7 @@ use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::scan::scan_look_back::{CLEAR_GEOMETRY, COUNTER_WORDS};
 use kernels_gpu::ladder::scan::{
-    BLOCK, scan_add, scan_blelloch, scan_hillis_steele, scan_large_tiles, scan_look_back,
-    scan_warp,
+    BLOCK, scan_add, scan_blelloch, scan_hillis_steele, scan_large_tiles, scan_look_back, scan_warp,
 };
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;

@@ -29,10 +29,10 @@
 use super::scan_look_back::publish;
 use super::{BLOCK, WARPS, inclusive};
 use crate::geometry::Geometry;
-use crate::ladder::block::{VECTOR, WARP, load_or, store_within, warp_index};
+use crate::ladder::block::{VECTOR, WARP, warp_index};
 use cuda_std::atomic::{self, AtomicU64};
 use cuda_std::prelude::*;
-use cuda_std::vector::U32x4;
+use cuda_std::vector::{U32x4, Vector};
 
 /// Rounds of a warp: vectors of a thread.
 const ROUNDS: usize = 8;
@@ -49,6 +49,81 @@ pub const GEOMETRY: Geometry = Geometry::Linear {
     block: BLOCK as u32,
     elements: TILE as u32,
 };
+
+// ANCHOR: lane
+/// Where a lane's elements are: all of its vectors have the same distance, so that one register
+/// and a constant address each, and one test says that all are there.
+#[derive(Clone, Copy)]
+struct Lane {
+    /// The first.
+    first: usize,
+    /// Elements of the array from there on, as far as any of the lane's may be.
+    left: usize,
+}
+
+impl Lane {
+    /// From `first` on, of an array of `len` elements.
+    #[inline(always)]
+    fn new(first: usize, len: usize) -> Self {
+        let left = len.saturating_sub(first).min(WARP_ELEMENTS);
+        Lane { first, left }
+    }
+
+    /// Whether the last vector is inside of the array, and so all.
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        self.left >= WARP_ELEMENTS - WARP_ROUND + VECTOR
+    }
+
+    /// Loads them; what lies behind the end counts as 0.
+    ///
+    /// # Safety
+    /// `input` is the array and aligned to 16 bytes; `first` is a multiple of four.
+    #[inline(always)]
+    unsafe fn load(self, input: *const u32) -> [[u32; VECTOR]; ROUNDS] {
+        let from = input.wrapping_add(self.first);
+        let mut elements = [[0; VECTOR]; ROUNDS];
+        if self.is_whole() {
+            for round in 0..ROUNDS {
+                // SAFETY: the test.
+                elements[round] = unsafe { U32x4::load(from.add(round * WARP_ROUND)) };
+            }
+        } else {
+            for i in 0..ROUNDS * VECTOR {
+                let of = i / VECTOR * WARP_ROUND + i % VECTOR;
+                if of < self.left {
+                    // SAFETY: the test.
+                    elements[i / VECTOR][i % VECTOR] = unsafe { *from.add(of) };
+                }
+            }
+        }
+        elements
+    }
+
+    /// Stores them, as far as the array goes.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load), and no other thread accesses them.
+    #[inline(always)]
+    unsafe fn store(self, output: *mut u32, elements: [[u32; VECTOR]; ROUNDS]) {
+        let to = output.wrapping_add(self.first);
+        if self.is_whole() {
+            for round in 0..ROUNDS {
+                // SAFETY: the test.
+                unsafe { U32x4::store(to.add(round * WARP_ROUND), elements[round]) };
+            }
+        } else {
+            for i in 0..ROUNDS * VECTOR {
+                let of = i / VECTOR * WARP_ROUND + i % VECTOR;
+                if of < self.left {
+                    // SAFETY: the test.
+                    unsafe { *to.add(of) = elements[i / VECTOR][i % VECTOR] };
+                }
+            }
+        }
+    }
+}
+// ANCHOR_END: lane
 
 // ANCHOR: rounds
 /// Scans what a warp has, in place; every lane gets the sum.
@@ -123,11 +198,8 @@ pub unsafe fn scan_large_tiles(
         thread::sync_threads();
         let number = *shared as usize;
         let of_lane = warp_index() * WARP_ELEMENTS + warp::lane_id() as usize * VECTOR;
-        let first = number * TILE + of_lane;
-        let mut elements = [[0; VECTOR]; ROUNDS];
-        for round in 0..ROUNDS {
-            elements[round] = load_or::<U32x4, u32>(input, first + round * WARP_ROUND, 0);
-        }
+        let lane = Lane::new(number * TILE + of_lane, input.len());
+        let mut elements = lane.load(input.as_ptr());
         let [before_warp, sum] = scan_warps(scan_rounds(&mut elements));
 
         if warp_index() == 0 {
@@ -138,11 +210,10 @@ pub unsafe fn scan_large_tiles(
         }
         thread::sync_threads();
         let before = before_warp.wrapping_add(*shared.add(1));
-        for round in 0..ROUNDS {
-            let to = first + round * WARP_ROUND;
-            let scanned = elements[round].map(|x| x.wrapping_add(before));
-            store_within::<U32x4, u32>(output, input.len(), to, scanned);
-        }
+        lane.store(
+            output,
+            elements.map(|vector| vector.map(|x| x.wrapping_add(before))),
+        );
     }
 }
 // ANCHOR_END: kernel
