@@ -275,6 +275,13 @@ const EQUIVALENT_OF_FAMILIES: &[Unreported] = &[
         copies: &[0],
         reason: "Whether a warp looks back: the others would do it for nothing.",
     },
+    Unreported {
+        kernels: &[&["scan_large_tiles"]],
+        kind: "guard",
+        source: "scan_large_tiles: if warp_index() == 0 {",
+        copies: &[0],
+        reason: "The same.",
+    },
 ];
 
 /// Mutants that access what they may, and compute something else or do not end: the check of the
@@ -316,9 +323,9 @@ const WRONG_OF_FAMILIES: &[Unreported] = &[
         reason: "The counter for the next launch: no block of the next one would be the last.",
     },
     Unreported {
-        kernels: &[&["scan_look_back"]],
+        kernels: &[&["scan_look_back", "scan_large_tiles"]],
         kind: "guard",
-        source: "scan_look_back: if number > 0 {",
+        source: "scan_look_back: if tile > 0 {",
         copies: &[0],
         reason: "Whether there is a tile before: the first would wait for itself.",
     },
