@@ -24,7 +24,7 @@
 //!
 //! # Source
 //! Beyond the sources. Merrill and Garland, "Single-pass parallel prefix scan with decoupled
-//! look-back", 2016, section 4.3 (how many elements a thread has).
+//! look-back", 2016.
 
 use super::scan_look_back::publish;
 use super::{BLOCK, WARPS, inclusive};
