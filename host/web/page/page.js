@@ -108,16 +108,12 @@ let exercises_ptx = null;
 const loadExercises = async () => {
   if (exercises.size) return;
   exercises_ptx = await fetched(EXERCISES);
+  if (!exercises_ptx) throw new Error("the exercises are not compiled in this copy of the page: take a kernel of the ladder");
   const {ok} = await emulator.ask({do: "exercises"});
   exercises = new Map(ok.map(exercise => [exercise.name, exercise]));
-  const parts = Map.groupBy?.(ok, ({part}) => part) ?? grouped(ok, ({part}) => part);
-  choices(byId("exercise"), [...parts].map(([part, all]) => [part, all.map(({name}) => name)]));
-};
-
-const grouped = (all, key) => {
-  const groups = new Map();
-  for (const one of all) groups.set(key(one), [...groups.get(key(one)) ?? [], one]);
-  return groups;
+  const parts = new Map();
+  for (const {part, name} of ok) parts.set(part, [...parts.get(part) ?? [], name]);
+  choices(byId("exercise"), parts);
 };
 
 const chooseExercise = async () => {
@@ -187,10 +183,11 @@ const runPtx = async () => {
   await readKernels();
   const entry = byId("entry").value, ptx = ptxOf(0), [grid, block] = [extentsOf("grid", 0), extentsOf("block", 0)];
   const inputs = [...byId("arguments").querySelectorAll("input")];
-  const {cluster} = kernels.find(({name}) => name === entry);
+  const {cluster, params} = kernels.find(({name}) => name === entry);
   const request = {do: "emulate", ptx, entry, grid, block, cluster, shared_bytes: number("shared"),
     arguments: inputs.map(({value}) => value), watched: watched()};
   const {ok, seconds} = await emulator.ask(request);
+  for (const array of ok.arrays) array.argument = params[array.argument]?.name ?? array.argument;
   return {ran: ok, launches: [{counted: ok.counted, ptx, title: launchTitle({entry, grid, block, index: 0, all: 1})}], seconds};
 };
 
@@ -205,6 +202,7 @@ const PARTS = {
 const choosePart = async () => {
   for (const part of Object.keys(PARTS)) byId(`${part}-part`).hidden = part !== what();
   showLaunches([]);
+  result.replaceChildren();
   await PARTS[what()].choose();
 };
 
@@ -217,7 +215,8 @@ const setRunning = is_running => {
 const loadSources = async launches => {
   const files = new Set(launches.flatMap(({counted}) => counted.sources.map(({file}) => file)));
   const load = async file => {
-    if (texts.has(file)) return;
+    // Of the standard library the page has no sources.
+    if (texts.has(file) || !/^(kernels-gpu|cuda_std)\//.test(file)) return;
     const text = await fetched(`sources/${file}`).catch(() => "");
     texts.set(file, text ? text.split("\n") : []);
   };

@@ -32,7 +32,7 @@ const memory = ({total}) => {
   const shared = ([name, key]) => {
     const {requests, wavefronts, ideal_wavefronts, bytes, worst_conflict} = total[key];
     if (!requests) return null;
-    const over = ideal_wavefronts ? `${ratio(wavefronts / ideal_wavefronts)} of the ideal` : "";
+    const over = ideal_wavefronts ? `${ratio(wavefronts / ideal_wavefronts)} times the ideal` : "";
     const conflicts = worst_conflict > 1 ? `, bank conflicts up to ${worst_conflict}-way` : "";
     return row(text(name), number(count(requests)), number(count(bytes)),
       text(`${count(wavefronts)} wavefronts`), text(over + conflicts));
@@ -52,7 +52,7 @@ const line = (id, line_number, found, figures, heat, code) => {
   return Object.assign(listed, {id, className: found ? "found" : ""});
 };
 
-const HEADS = ["instructions %", "sectors per request", "wavefronts of the ideal", "line", "code"];
+const HEADS = ["% of all", "sectors per request", "wavefronts over ideal", "line", "code"];
 const percent = share => share >= 0.0005 ? (share * 100).toFixed(1) : "";
 const several = ratios => ratios.map(ratio).join(", ");
 
@@ -94,7 +94,7 @@ const opening = (title, is_open, content) => {
 };
 
 const finding = ({severity, tool, text: whole, ptx_lines, places}, jump) => {
-  const [first, ...more] = whole.split("\n");
+  const [first, ...more] = whole.replace(`${tool}: `, "").split("\n");
   const to = (id, title) => make("button", {type: "button", className: "link", onclick: () => jump(id)}, title);
   const name = file => file.split("/").pop();
   const jumps = [...places.map(({file, line}) => to(`${file}:${line}`, `${name(file)}:${line}`)),
@@ -124,18 +124,21 @@ const launch = (counted, ptx, findings, sources, title) => {
     make("h4", {}, "By line"), ...parts, listing);
 };
 
+// What came of it: its kind, in short, and in full.
 const verdictOf = ({fault, verdict, passed, complaint}) => {
-  if (fault) return ["bad", "It stopped: " + fault];
-  if (passed !== undefined) return passed ? ["good", "Passed"] : ["bad", complaint];
-  if (!verdict) return ["", "It ran to its end."];
+  if (fault) return ["bad", "It stopped", fault];
+  if (passed !== undefined) return passed ? ["good", "Passed", ""] : ["bad", "Not passed", complaint];
+  if (!verdict) return ["good", "It ran to its end", ""];
   const {ok, error, tolerance} = verdict;
-  const largest = error === null ? "" : `: the largest error is ${error.toPrecision(3)}, of ${tolerance.toPrecision(3)} allowed`;
-  return ok ? ["good", "Right" + largest] : ["bad", "Wrong: " + (verdict.complaint ?? largest.slice(2))];
+  const small = value => value === 0 ? "0" : value.toExponential(1);
+  const largest = error === null ? "an element is not a number"
+    : `the largest error is ${small(error)}, and ${small(tolerance)} is allowed`;
+  return ok ? ["good", "Right", largest] : ["bad", "Wrong", verdict.complaint ?? largest];
 };
 
 // Shows a run. `launches` are {title, counted, ptx}; `sources` has the lines of files by their name.
 export const show = (result, ran, launches, sources) => {
-  const [kind, sentence] = verdictOf(ran);
+  const [kind, verdict, why] = verdictOf(ran);
   const {findings} = ran;
   const shown = launches.map(({counted, ptx, title}) => launch(counted, ptx, findings, sources, title));
   // Opens what hides a line, and goes there.
@@ -155,8 +158,8 @@ export const show = (result, ran, launches, sources) => {
   const values = (ran.arrays ?? []).map(({argument, array, elements, count: all}) =>
     row(text(argument), text(array), make("td", {className: "values"}, elements.join(" ") + (all > elements.length ? " …" : ""))));
   result.replaceChildren(
-    make("h2", {id: "verdict", className: kind}, sentence.split("\n")[0]),
-    sentence.includes("\n") ? make("pre", {}, sentence.split("\n").slice(1).join("\n")) : "",
+    make("h2", {id: "verdict", className: kind}, verdict),
+    why ? make("pre", {id: "why"}, why) : "",
     findings.length
       ? make("ul", {id: "findings"}, ...findings.map(one => finding(one, jump)))
       : make("p", {id: "findings"}, "The sanitizers found nothing."),

@@ -1,6 +1,6 @@
 //! What a launch did, as the page shows it.
 
-use ptx_emulator::counters::{ClassCounts, Counts, Footprint, SourceLine};
+use ptx_emulator::counters::{ClassCounts, Counts, Footprint, PTX_FILE, SourceLine};
 use ptx_emulator::sanitize::{Finding, Severity, Tool};
 use ptx_emulator::{Counters, Kernel};
 use ptx_pictures::AccessTrace;
@@ -62,7 +62,10 @@ impl From<&Finding> for Found {
             problem: finding.problem.describe(),
             text: finding.to_string(),
             ptx_lines: sites().filter_map(|site| site.ptx_line).collect(),
-            places: sites().filter_map(|site| site.place.clone()).collect(),
+            places: sites()
+                .filter_map(|site| site.place.clone())
+                .filter(|place| place.file != PTX_FILE)
+                .collect(),
         }
     }
 }
@@ -75,7 +78,9 @@ pub(crate) fn found(findings: &[Finding]) -> Vec<Found> {
 /// What counters and a trace saw of the same launch. `own` is the kernel's source file.
 pub(crate) fn counted(counters: &Counters, trace: &AccessTrace, own: Option<&str>) -> Counted {
     let measurement = Measurement::from(counters);
-    let sources = listing(&measurement, own);
+    // Without lines of a source, those of the PTX stand in for them, which the page has anyway.
+    let mut sources = listing(&measurement, own);
+    sources.retain(|source| source.file != PTX_FILE);
     let kernel = counters.kernel();
     let title = kernel.map_or("nothing ran", Kernel::name);
     let [x, y, z] = trace.watched().block;

@@ -24,7 +24,7 @@ impl Wrong {
     }
 
     /// The solution with the change.
-    fn text(&self, exercise: &Exercise) -> String {
+    pub fn text(&self, exercise: &Exercise) -> String {
         let Wrong { name, from, to, .. } = self;
         let solution = exercise.files.solution;
         let times = solution.matches(from).count();

@@ -1,0 +1,99 @@
+//! The page in a browser without a window.
+//!
+//! `WARPLADDER_WEB` names the folder that `cargo xtask web` wrote; without it, or without a browser,
+//! the tests are skipped.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the page's test sends.
+#[derive(Debug, Deserialize)]
+struct Seen {
+    /// What is wrong.
+    found: Vec<String>,
+    /// How long things took, by their name.
+    seconds: BTreeMap<String, f64>,
+    /// Kernels of the catalogue and versions of exercises that ran.
+    counts: [usize; 2],
+    /// What is not in this copy of the page.
+    without: String,
+    dark: bool,
+}
+
+/// A copy of the page with room for a page of the test's; none where there is nothing to test.
+fn page(name: &str) -> Option<(&'static str, PathBuf)> {
+    let Some(built) = std::env::var_os("WARPLADDER_WEB").map(PathBuf::from) else {
+        println!("skipped: WARPLADDER_WEB names no folder that `cargo xtask web` wrote");
+        return None;
+    };
+    let Some(browser) = test_browser::find() else {
+        println!("skipped: {}", test_browser::NONE);
+        return None;
+    };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    copy(&built, &folder).unwrap_or_else(|error| panic!("{}: {error}", built.display()));
+    Some((browser, folder))
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn seen(browser: &str, folder: &Path, width: u32, dark: bool, everything: bool) -> Seen {
+    let axe = test_browser::axe().unwrap_or_else(|| {
+        println!("without axe-core: .ci/axe fetches it");
+        String::new()
+    });
+    let inspect = include_str!("inspect.html")
+        .replace("@WIDTH@", &width.to_string())
+        .replace("@EVERYTHING@", &everything.to_string())
+        .replace("@AXE@", &axe);
+    std::fs::write(folder.join("inspect.html"), inspect).unwrap();
+    let mut command = test_browser::command(browser, &folder.join("profile"));
+    command.args([
+        format!("--blink-settings=preferredColorScheme={}", u32::from(!dark)),
+        format!("--window-size={},1000", width.max(800)),
+    ]);
+    let limit = Duration::from_secs(300);
+    let sent = test_browser::visit(command, folder, "inspect.html", limit).unwrap();
+    let seen: Seen = serde_json::from_str(&sent).unwrap();
+    assert_eq!(seen.found, [""; 0], "{width} wide, dark: {dark}");
+    assert_eq!(seen.dark, dark);
+    let [rungs, versions] = seen.counts;
+    println!("{width} wide: {:?} s", seen.seconds);
+    println!("{rungs} kernels and {versions} versions of exercises ran {}", seen.without);
+    seen
+}
+
+#[test]
+fn everything_of_the_page_runs() {
+    let Some((browser, folder)) = page("page") else {
+        return;
+    };
+    let seen = seen(browser, &folder, 1100, false, true);
+    let [rungs, versions] = seen.counts;
+    assert!(rungs > 100, "{rungs} kernels");
+    if seen.without.is_empty() {
+        assert_eq!(versions, 2 * warpladder_learn::ALL.len());
+    }
+}
+
+#[test]
+fn a_narrow_dark_page_is_as_usable() {
+    let Some((browser, folder)) = page("narrow-page") else {
+        return;
+    };
+    seen(browser, &folder, 390, true, false);
+}
