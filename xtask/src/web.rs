@@ -27,7 +27,7 @@ const SOURCES: [&str; 2] = ["kernels-gpu/src/", "cuda_std/src/"];
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Folder of the page.
-    #[arg(long, default_value = "target/web")]
+    #[arg(long, default_value = "target/page")]
     out: PathBuf,
 }
 
