@@ -4,11 +4,17 @@ import {Emulator} from "./emulator.js";
 import {launchTitle, show} from "./results.js";
 import {SAMPLE} from "./sample.js";
 
-const form = byId("form"), result = byId("result"), status = byId("status");
+const form = byId("form"),
+  result = byId("result"),
+  status = byId("status");
 const book = document.documentElement.dataset.book;
-const WASM = "warpladder_web.wasm", EXERCISES = "exercises.ptx";
+const WASM = "warpladder_web.wasm",
+  EXERCISES = "exercises.ptx";
 
-let emulator = null, rungs = new Map(), exercises = new Map(), running = false;
+let emulator = null,
+  rungs = new Map(),
+  exercises = new Map(),
+  running = false;
 // The launches that the form shows: each with the PTX and the extents that were planned for it.
 let planned = [];
 // Texts of source files, by name; an empty text where there is none.
@@ -21,7 +27,10 @@ const say = (sentence, is_bad = false) => {
 const number = id => byId(id).valueAsNumber || 0;
 const what = () => form.elements.what.value;
 const size = () => ({m: number("m"), n: number("n"), k: number("k")});
-const watched = () => ({block: ["x", "y", "z"].map(axis => number("watched-" + axis)), warp: number("watched-warp")});
+const watched = () => ({
+  block: ["x", "y", "z"].map(axis => number("watched-" + axis)),
+  warp: number("watched-warp"),
+});
 
 const fetched = async name => {
   const response = await fetch(name);
@@ -30,22 +39,53 @@ const fetched = async name => {
 };
 
 // Groups of a choice, in their order.
-const choices = (select, groups) => select.replaceChildren(...[...groups].map(([label, names]) =>
-  make("optgroup", {label}, ...names.map(name => make("option", {value: name}, name)))));
+const choices = (select, groups) =>
+  select.replaceChildren(
+    ...[...groups].map(([label, names]) =>
+      make("optgroup", {label}, ...names.map(name => make("option", {value: name}, name))),
+    ),
+  );
 
 // The fields of one launch. A kernel that has its own launches gives no extents.
 const launchFields = ({entry, grid, block, ptx}, index) => {
   const id = part => `${part}-${index}`;
-  const extent = (part, extents) => extents && make("fieldset", {className: "row"},
-    make("legend", {}, part === "grid" ? "Grid, in blocks" : "Block, in threads"),
-    ...["x", "y", "z"].map((axis, place) => make("label", {}, axis + " ",
-      make("input", {type: "number", min: "0", required: true, id: id(part + axis), value: extents[place]}))));
+  const extent = (part, extents) =>
+    extents &&
+    make(
+      "fieldset",
+      {className: "row"},
+      make("legend", {}, part === "grid" ? "Grid, in blocks" : "Block, in threads"),
+      ...["x", "y", "z"].map((axis, place) =>
+        make(
+          "label",
+          {},
+          axis + " ",
+          make("input", {
+            type: "number",
+            min: "0",
+            required: true,
+            id: id(part + axis),
+            value: extents[place],
+          }),
+        ),
+      ),
+    );
   const title = planned.length > 1 ? `Launch ${index + 1}: ${entry}` : `Launch of ${entry}`;
-  const editor = make("textarea", {id: id("ptx"), value: ptx, spellcheck: false, wrap: "off", ariaLabel: `PTX of ${entry}`});
+  const editor = make("textarea", {
+    id: id("ptx"),
+    value: ptx,
+    spellcheck: false,
+    wrap: "off",
+    ariaLabel: `PTX of ${entry}`,
+  });
   if (what() === "ptx") editor.addEventListener("change", () => attempt(readKernels));
-  return make("fieldset", {}, make("legend", {}, title),
+  return make(
+    "fieldset",
+    {},
+    make("legend", {}, title),
     make("div", {className: "row"}, extent("grid", grid), extent("block", block)),
-    make("details", {open: what() === "ptx"}, make("summary", {}, "PTX, to be changed"), editor));
+    make("details", {open: what() === "ptx"}, make("summary", {}, "PTX, to be changed"), editor),
+  );
 };
 
 const showLaunches = launches => {
@@ -57,13 +97,15 @@ const ptxOf = index => byId(`ptx-${index}`).value;
 const same = (a, b) => a.join() === b.join();
 
 // What the reader changed of the planned launches.
-const edits = () => planned.map(({grid, block, ptx}, index) => {
-  const edit = {}, [now_grid, now_block] = [extentsOf("grid", index), extentsOf("block", index)];
-  if (!same(now_grid, grid)) edit.grid = now_grid;
-  if (!same(now_block, block)) edit.block = now_block;
-  if (ptxOf(index) !== ptx) edit.ptx = ptxOf(index);
-  return edit;
-});
+const edits = () =>
+  planned.map(({grid, block, ptx}, index) => {
+    const edit = {},
+      [now_grid, now_block] = [extentsOf("grid", index), extentsOf("block", index)];
+    if (!same(now_grid, grid)) edit.grid = now_grid;
+    if (!same(now_block, block)) edit.block = now_block;
+    if (ptxOf(index) !== ptx) edit.ptx = ptxOf(index);
+    return edit;
+  });
 
 // Does something with the emulator, and says why where it fails.
 const attempt = async action => {
@@ -88,16 +130,27 @@ const chooseRung = async () => {
   const rung = rungs.get(byId("rung").value);
   byId("k-label").hidden = !rung.uses_k;
   for (const axis of ["m", "n", "k"]) byId(axis).value = rung.size[axis];
+  const {summary, element, takes, compute_capability} = rung;
   byId("rung-summary").textContent =
-    `${rung.summary}. ${rung.element}; takes ${rung.takes}; compute capability ${rung.compute_capability} or newer.`;
+    `${summary}. ${element}; takes ${takes}; compute capability ${compute_capability} or newer.`;
   await plan();
 };
 
 const runRung = async () => {
-  const request = {do: "run", rung: byId("rung").value, size: size(), seed: number("seed"), edits: edits(), watched: watched()};
+  const request = {
+    do: "run",
+    rung: byId("rung").value,
+    size: size(),
+    seed: number("seed"),
+    edits: edits(),
+    watched: watched(),
+  };
   const {ok, seconds} = await emulator.ask(request);
   const all = ok.launches.length;
-  const launches = ok.launches.map((launch, index) => ({...launch, title: launchTitle({...launch, index, all})}));
+  const launches = ok.launches.map((launch, index) => ({
+    ...launch,
+    title: launchTitle({...launch, index, all}),
+  }));
   return {ran: ok, launches, seconds};
 };
 
@@ -108,22 +161,28 @@ let exercises_ptx = null;
 const loadExercises = async () => {
   if (exercises.size) return;
   exercises_ptx = await fetched(EXERCISES);
-  if (!exercises_ptx) throw new Error("the exercises are not compiled in this copy of the page: take a kernel of the ladder");
+  if (!exercises_ptx)
+    throw new Error(
+      "the exercises are not compiled in this copy of the page: take a kernel of the ladder",
+    );
   const {ok} = await emulator.ask({do: "exercises"});
   exercises = new Map(ok.map(exercise => [exercise.name, exercise]));
   const parts = new Map();
-  for (const {part, name} of ok) parts.set(part, [...parts.get(part) ?? [], name]);
+  for (const {part, name} of ok) parts.set(part, [...(parts.get(part) ?? []), name]);
   choices(byId("exercise"), parts);
 };
 
 const chooseExercise = async () => {
   const {teaches, chapter, hints, versions} = exercises.get(byId("exercise").value);
   const linked = book
-    ? [" Its chapter: ", make("a", {href: `${book}${chapter}.html`}, chapter), "."] : [];
+    ? [" Its chapter: ", make("a", {href: `${book}${chapter}.html`}, chapter), "."]
+    : [];
   byId("exercise-summary").replaceChildren(`It teaches: ${teaches}.`, ...linked);
   byId("hints").replaceChildren(...hints.map(hint => make("li", {}, hint)));
   byId("hints-details").open = false;
-  byId("version").replaceChildren(...versions.map(({title}, index) => make("option", {value: index}, title)));
+  byId("version").replaceChildren(
+    ...versions.map(({title}, index) => make("option", {value: index}, title)),
+  );
   await chooseVersion();
 };
 
@@ -138,11 +197,13 @@ const chooseVersion = async () => {
 };
 
 const runExercise = async () => {
-  const {entry, source} = version(), ptx = ptxOf(0);
+  const {entry, source} = version(),
+    ptx = ptxOf(0);
   const request = {do: "check", exercise: byId("exercise").value, ptx, entry, watched: watched()};
   const {ok, seconds} = await emulator.ask(request);
   const {counted, grid, block} = ok;
-  for (const {file} of counted.sources) if (file.endsWith(`${entry}.rs`)) texts.set(file, source.split("\n"));
+  for (const {file} of counted.sources)
+    if (file.endsWith(`${entry}.rs`)) texts.set(file, source.split("\n"));
   const title = launchTitle({entry, grid, block, index: 0, all: 1}) + ", the first of its checks";
   return {ran: ok, launches: [{counted, ptx, title}], seconds};
 };
@@ -163,14 +224,22 @@ const readKernels = async () => {
 
 const chooseEntry = () => {
   const {name, params, block} = kernels.find(({name}) => name === byId("entry").value);
-  const before = new Map([...byId("arguments").querySelectorAll("input")].map(input => [input.id, input.value]));
+  const before = new Map(
+    [...byId("arguments").querySelectorAll("input")].map(input => [input.id, input.value]),
+  );
   const field = ({name: parameter, bytes, proposed}) => {
     const id = `argument-${parameter}`;
     const value = before.get(id) ?? SAMPLE.arguments[parameter] ?? proposed;
-    return make("label", {}, `${parameter}, ${bytes} bytes: `, make("input", {id, value, spellcheck: false, autocomplete: "off"}));
+    return make(
+      "label",
+      {},
+      `${parameter}, ${bytes} bytes: `,
+      make("input", {id, value, spellcheck: false, autocomplete: "off"}),
+    );
   };
   byId("arguments").replaceChildren(make("legend", {}, "Arguments"), ...params.map(field));
-  if (name !== SAMPLE.entry) ["x", "y", "z"].forEach((axis, place) => byId(`block${axis}-0`).value = block[place]);
+  if (name !== SAMPLE.entry)
+    ["x", "y", "z"].forEach((axis, place) => (byId(`block${axis}-0`).value = block[place]));
   say("Ready");
 };
 
@@ -181,21 +250,44 @@ const showPtx = async ptx => {
 
 const runPtx = async () => {
   await readKernels();
-  const entry = byId("entry").value, ptx = ptxOf(0), [grid, block] = [extentsOf("grid", 0), extentsOf("block", 0)];
+  const entry = byId("entry").value,
+    ptx = ptxOf(0),
+    [grid, block] = [extentsOf("grid", 0), extentsOf("block", 0)];
   const inputs = [...byId("arguments").querySelectorAll("input")];
   const {cluster, params} = kernels.find(({name}) => name === entry);
-  const request = {do: "emulate", ptx, entry, grid, block, cluster, shared_bytes: number("shared"),
-    arguments: inputs.map(({value}) => value), watched: watched()};
+  const request = {
+    do: "emulate",
+    ptx,
+    entry,
+    grid,
+    block,
+    cluster,
+    shared_bytes: number("shared"),
+    arguments: inputs.map(({value}) => value),
+    watched: watched(),
+  };
   const {ok, seconds} = await emulator.ask(request);
   for (const array of ok.arrays) array.argument = params[array.argument]?.name ?? array.argument;
-  return {ran: ok, launches: [{counted: ok.counted, ptx, title: launchTitle({entry, grid, block, index: 0, all: 1})}], seconds};
+  return {
+    ran: ok,
+    launches: [
+      {counted: ok.counted, ptx, title: launchTitle({entry, grid, block, index: 0, all: 1})},
+    ],
+    seconds,
+  };
 };
 
 // All three.
 
 const PARTS = {
   rung: {choose: plan, run: runRung},
-  exercise: {choose: async () => { await loadExercises(); await chooseExercise(); }, run: runExercise},
+  exercise: {
+    choose: async () => {
+      await loadExercises();
+      await chooseExercise();
+    },
+    run: runExercise,
+  },
   ptx: {choose: () => showPtx(SAMPLE.ptx), run: runPtx},
 };
 
@@ -224,7 +316,7 @@ const loadSources = async launches => {
 };
 
 const run = async () => {
-  if (running || !emulator || !form.reportValidity()) return;
+  if (running || !planned.length || !form.reportValidity()) return;
   setRunning(true);
   say("Running");
   const begun = performance.now();
@@ -245,11 +337,13 @@ const stop = () => running && emulator.stop("Stopped");
 // `#rung=tiled_16&m=33`, `#exercise=add_one&version=1`: a link chooses.
 const follow = async () => {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const exercise = wanted.get("exercise"), rung = wanted.get("rung");
+  const exercise = wanted.get("exercise"),
+    rung = wanted.get("rung");
   if (exercise) {
     form.elements.what.value = "exercise";
     await choosePart();
-    if (!exercises.has(exercise)) throw new Error(`there is no exercise ${exercise}: choose one of the list`);
+    if (!exercises.has(exercise))
+      throw new Error(`there is no exercise ${exercise}: choose one of the list`);
     byId("exercise").value = exercise;
     await chooseExercise();
     if (wanted.get("version") === "1") {
@@ -257,7 +351,8 @@ const follow = async () => {
       await chooseVersion();
     }
   } else {
-    if (rung && !rungs.has(rung)) throw new Error(`there is no kernel ${rung}: choose one of the list`);
+    if (rung && !rungs.has(rung))
+      throw new Error(`there is no kernel ${rung}: choose one of the list`);
     form.elements.what.value = "rung";
     byId("rung").value = rung ?? "tiled_16";
     await choosePart();
@@ -295,7 +390,10 @@ await attempt(async () => {
   emulator = await Emulator.load(WASM);
   const {ok} = await emulator.ask({do: "catalogue"});
   rungs = new Map(ok.flatMap(({rungs}) => rungs.map(rung => [rung.name, rung])));
-  choices(byId("rung"), ok.map(({family, rungs}) => [family, rungs.map(({name}) => name)]));
+  choices(
+    byId("rung"),
+    ok.map(({family, rungs}) => [family, rungs.map(({name}) => name)]),
+  );
   byId("rung").disabled = false;
   await follow();
   const {decodedBodySize} = performance.getEntriesByName(new URL(WASM, location).href)[0] ?? {};

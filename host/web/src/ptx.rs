@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_module_with_one_kernel_has_no_empty_lines_for_the_others() {
-        let text = ".version 8.0\n.target sm_70\n.address_size 64\n\n.entry a()\n{\n\n\n ret;\n}\n\n\
-                    \t// .globl\tb\n.entry b()\n{\n ret;\n}\n";
+        let text = ".version 8.0\n.target sm_70\n.address_size 64\n\n\
+                    .entry a()\n{\n\n\n ret;\n}\n\n\t// .globl\tb\n.entry b()\n{\n ret;\n}\n";
         let expected = ".version 8.0\n.target sm_70\n.address_size 64\n\n.entry b()\n{\n ret;\n}\n";
         assert_eq!(alone(text, "b"), expected);
         // What is not there leaves no kernel, which `kernel` then says.

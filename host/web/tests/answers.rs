@@ -20,7 +20,8 @@ fn refused(request: &Value) -> String {
 }
 
 fn run(rung: &str, [m, n, k]: [u32; 3], edits: &Value) -> Value {
-    json!({ "do": "run", "rung": rung, "size": { "m": m, "n": n, "k": k }, "seed": 7, "edits": edits })
+    let size = json!({ "m": m, "n": n, "k": k });
+    json!({ "do": "run", "rung": rung, "size": size, "seed": 7, "edits": edits })
 }
 
 const ENDLESS: &str =
@@ -71,7 +72,7 @@ fn what_is_planned_is_what_runs() {
 
 #[test]
 fn an_edited_launch_is_what_runs() {
-    // A part of the grid leaves a part of the product out.
+    // One block of the grid computes one block of the product.
     let ran = ok(&run("naive", [64, 64, 64], &json!([{ "grid": [1, 1, 1] }])));
     assert_eq!(ran["verdict"]["ok"], false);
     assert_eq!(ran["launches"][0]["grid"], json!([1, 1, 1]));

@@ -1,7 +1,7 @@
 //! The page in a browser without a window.
 //!
-//! `WARPLADDER_WEB` names the folder that `cargo xtask web` wrote; without it, or without a browser,
-//! the tests are skipped.
+//! `WARPLADDER_WEB` names the folder that `cargo xtask web` wrote; without it, or without a
+//! browser, the tests are skipped.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -60,7 +60,12 @@ fn seen(browser: &str, folder: &Path, width: u32, dark: bool, everything: bool) 
         .replace("@WIDTH@", &width.to_string())
         .replace("@EVERYTHING@", &everything.to_string())
         .replace("@AXE@", &axe);
-    std::fs::write(folder.join("inspect.html"), inspect).unwrap();
+    for (name, text) in [
+        ("inspect.html", &*inspect),
+        ("inspect.js", include_str!("inspect.js")),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
     let mut command = test_browser::command(browser, &folder.join("profile"));
     command.args([
         format!("--blink-settings=preferredColorScheme={}", u32::from(!dark)),
