@@ -50,7 +50,11 @@ fn kernels_for_any_size_are_right_at_odd_ones() {
     for name in names {
         for size in [[33, 31, 7], [1, 1, 1], [5, 67, 3]] {
             let ran = ok(&run(name, size, &json!([])));
-            assert_eq!(ran["verdict"]["ok"], true, "{name} at {size:?}: {}", ran["verdict"]);
+            assert_eq!(
+                ran["verdict"]["ok"], true,
+                "{name} at {size:?}: {}",
+                ran["verdict"]
+            );
             assert_eq!(ran["findings"], json!([]), "{name} at {size:?}");
         }
     }
@@ -65,7 +69,10 @@ fn what_is_planned_is_what_runs() {
     assert_eq!(planned.as_array().unwrap().len(), 2);
     for index in 0..2 {
         for part in ["entry", "ptx", "grid", "block", "arguments"] {
-            assert_eq!(planned[index][part], ran[index][part], "{part} of launch {index}");
+            assert_eq!(
+                planned[index][part], ran[index][part],
+                "{part} of launch {index}"
+            );
         }
     }
 }
@@ -77,8 +84,16 @@ fn an_edited_launch_is_what_runs() {
     assert_eq!(ran["verdict"]["ok"], false);
     assert_eq!(ran["launches"][0]["grid"], json!([1, 1, 1]));
     // A block of 1,025 threads is refused by the launch, and by name.
-    let ran = ok(&run("naive", [64, 64, 64], &json!([{ "block": [1025, 1, 1] }])));
-    assert!(ran["fault"].as_str().unwrap().contains("1025"), "{}", ran["fault"]);
+    let ran = ok(&run(
+        "naive",
+        [64, 64, 64],
+        &json!([{ "block": [1025, 1, 1] }]),
+    ));
+    assert!(
+        ran["fault"].as_str().unwrap().contains("1025"),
+        "{}",
+        ran["fault"]
+    );
     // A multiply-add that subtracts.
     let planned = ok(&json!({
         "do": "plan", "rung": "naive", "size": { "m": 33, "n": 31, "k": 7 },
@@ -98,7 +113,13 @@ fn findings_name_lines_of_the_ptx_and_of_the_source() {
     let ptx = planned["launches"][0]["ptx"].as_str().unwrap();
     let racy: String = ptx
         .lines()
-        .map(|line| if line.contains("bar") && line.contains("sync") { "" } else { line })
+        .map(|line| {
+            if line.contains("bar") && line.contains("sync") {
+                ""
+            } else {
+                line
+            }
+        })
         .flat_map(|line| [line, "\n"])
         .collect();
     let ran = ok(&run("tiled_16", [64; 3], &json!([{ "ptx": racy }])));
@@ -135,16 +156,25 @@ fn what_cannot_be_is_refused_by_name() {
         (run("no_such_kernel", [1; 3], &nothing), "no_such_kernel"),
         (sized(33), "16"),
         (sized(u32::MAX - 15), "memory"),
-        (run("naive", [64; 3], &json!([{ "ptx": "this is no PTX" }])), "line 1"),
+        (
+            run("naive", [64; 3], &json!([{ "ptx": "this is no PTX" }])),
+            "line 1",
+        ),
         (run("naive", [64; 3], &json!([{ "ptx": ENDLESS }])), "naive"),
         (json!({ "do": "kernels", "ptx": "no PTX" }), "line 1"),
         (emulate(ENDLESS, "other", 1, &[]), "other"),
         (emulate(ENDLESS, "endless", 1, &["u32:1"]), "0 arguments"),
         (emulate(ENDLESS, "endless", 0, &[]), "0"),
         (emulate(WRITE, "write", 1, &["u32[1"]), "u32[1"),
-        (emulate(WRITE, "write", 1, &["u32[99999999999]=none"]), "memory"),
+        (
+            emulate(WRITE, "write", 1, &["u32[99999999999]=none"]),
+            "memory",
+        ),
         (emulate(WRITE, "write", 1, &["u32:1"]), "8"),
-        (json!({ "do": "check", "exercise": "none", "ptx": WRITE, "entry": "write" }), "none"),
+        (
+            json!({ "do": "check", "exercise": "none", "ptx": WRITE, "entry": "write" }),
+            "none",
+        ),
     ] {
         let error = refused(&request);
         assert!(error.contains(named), "{named:?} is not in {error:?}");
@@ -156,12 +186,18 @@ fn an_exercise_is_checked_with_any_ptx() {
     let check = json!({ "do": "check", "exercise": "add_one", "ptx": ENDLESS, "entry": "endless" });
     // It takes no arguments, which the exercise's launches have.
     let error = refused(&check);
-    assert!(error.contains("endless") || error.contains("argument"), "{error}");
+    assert!(
+        error.contains("endless") || error.contains("argument"),
+        "{error}"
+    );
     let all = ok(&json!({ "do": "exercises" }));
     for exercise in all.as_array().unwrap() {
         for version in exercise["versions"].as_array().unwrap() {
             let declared = format!("fn {}(", version["entry"].as_str().unwrap());
-            assert!(version["source"].as_str().unwrap().contains(&declared), "{declared}");
+            assert!(
+                version["source"].as_str().unwrap().contains(&declared),
+                "{declared}"
+            );
         }
     }
 }

@@ -78,7 +78,10 @@ fn seen(browser: &str, folder: &Path, width: u32, dark: bool, everything: bool) 
     assert_eq!(seen.dark, dark);
     let [rungs, versions] = seen.counts;
     println!("{width} wide: {:?} s", seen.seconds);
-    println!("{rungs} kernels and {versions} versions of exercises ran {}", seen.without);
+    println!(
+        "{rungs} kernels and {versions} versions of exercises ran {}",
+        seen.without
+    );
     seen
 }
 
@@ -90,6 +93,9 @@ fn everything_of_the_page_runs() {
     let seen = seen(browser, &folder, 1100, false, true);
     let [rungs, versions] = seen.counts;
     assert!(rungs > 100, "{rungs} kernels");
+    // The README states less; a machine that runs all tests at once is slower.
+    let first = seen.seconds["ready"] + seen.seconds["result"];
+    assert!(first < 20.0, "{first} s to the first result");
     if seen.without.is_empty() {
         assert_eq!(versions, 2 * warpladder_learn::ALL.len());
     }
@@ -101,4 +107,42 @@ fn a_narrow_dark_page_is_as_usable() {
         return;
     };
     seen(browser, &folder, 390, true, false);
+}
+
+/// The megabytes that the README states, in their order.
+fn stated() -> Vec<f64> {
+    let readme = std::fs::read_to_string(Path::new(warpladder::SOURCE_ROOT).join("README.md"));
+    let readme = readme.unwrap();
+    let (_, after) = readme
+        .split_once("<!-- page -->")
+        .expect("the README has a mark");
+    let (text, _) = after
+        .split_once("<!-- /page -->")
+        .expect("the README has its end");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let unit = |pair: &&[&str]| pair[1].trim_matches(|c: char| !c.is_alphanumeric()) == "MB";
+    let number = |pair: &[&str]| pair[0].parse().expect("a number");
+    words.windows(2).filter(unit).map(number).collect()
+}
+
+#[test]
+fn the_readme_states_the_bytes_of_the_page() {
+    let Some(built) = std::env::var_os("WARPLADDER_WEB").map(PathBuf::from) else {
+        println!("skipped: WARPLADDER_WEB names no folder that `cargo xtask web` wrote");
+        return;
+    };
+    let module = std::fs::read(built.join("warpladder_web.wasm")).unwrap();
+    let compressed = miniz_oxide::deflate::compress_to_vec(&module, 6);
+    let bytes = [module.len(), compressed.len()];
+    let [all, small] = stated()[..] else {
+        panic!("the README states other sizes: {:?}", stated());
+    };
+    for (stated, bytes) in [(all, bytes[0]), (small, bytes[1])] {
+        let megabytes = bytes as f64 / 1e6;
+        // Other versions of the compiler write a little more or less.
+        assert!(
+            (stated / megabytes - 1.0).abs() < 0.05,
+            "README.md states {stated} MB, and it is {megabytes:.2}"
+        );
+    }
 }
