@@ -1,7 +1,7 @@
 //! The emulator as the page uses it: launches are noted, and those that the reader edited replace
 //! the planned ones.
 
-use crate::ptx::compact;
+use crate::text::compact;
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpladder::device::ComputeCapability;

@@ -1,7 +1,7 @@
 //! The exercises: their texts, and checks of what the page has the PTX of.
 
-use crate::report::{self, Counted, Found};
-use crate::request::{RequestError, Warp};
+use crate::error::RequestError;
+use crate::report::{self, Counted, Found, Warp};
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{Counters, Module, Sanitizer};
 use ptx_pictures::AccessTrace;

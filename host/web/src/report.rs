@@ -3,10 +3,24 @@
 use ptx_emulator::counters::{ClassCounts, Counts, Footprint, PTX_FILE, SourceLine};
 use ptx_emulator::sanitize::{Finding, Severity, Tool};
 use ptx_emulator::{Counters, Kernel};
-use ptx_pictures::AccessTrace;
-use serde::Serialize;
+use ptx_pictures::{AccessTrace, Watched};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use warpladder_lab::profile::{Measurement, SourceFile, listing};
+
+/// The warp whose accesses are drawn.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Warp {
+    block: [u32; 3],
+    warp: u32,
+}
+
+impl From<Warp> for Watched {
+    fn from(Warp { block, warp }: Warp) -> Self {
+        Watched { block, warp }
+    }
+}
 
 /// What was counted of a launch.
 #[derive(Debug, Serialize)]

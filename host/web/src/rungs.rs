@@ -1,8 +1,8 @@
 //! Rungs of the catalogue: what there is, what one launches, and what it does.
 
 use crate::engine::{Edit, Noted, PageEngine};
-use crate::report::{self, Counted, Found};
-use crate::request::{RequestError, Size, Warp};
+use crate::error::RequestError;
+use crate::report::{self, Counted, Found, Warp};
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{Counters, Sanitizer};
 use ptx_pictures::AccessTrace;
@@ -25,6 +25,26 @@ pub(crate) const BUDGET: u64 = 1 << 30;
 
 /// Elements of an output that are shown.
 const SHOWN: usize = 64;
+
+/// A size, as the page writes it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Size {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+}
+
+impl From<Size> for Shape {
+    fn from(Size { m, n, k }: Size) -> Self {
+        Shape { m, n, k }
+    }
+}
+
+impl From<Shape> for Size {
+    fn from(Shape { m, n, k }: Shape) -> Self {
+        Size { m, n, k }
+    }
+}
 
 /// A family with its rungs.
 #[derive(Debug, Serialize)]
