@@ -292,7 +292,11 @@ const PARTS = {
 };
 
 const choosePart = async () => {
-  for (const part of Object.keys(PARTS)) byId(`${part}-part`).hidden = part !== what();
+  for (const part of Object.keys(PARTS)) {
+    const fields = byId(`${part}-part`);
+    // What is disabled is not asked for its validity.
+    fields.hidden = fields.disabled = part !== what();
+  }
   showLaunches([]);
   result.replaceChildren();
   await PARTS[what()].choose();

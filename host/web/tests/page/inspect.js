@@ -148,6 +148,18 @@ const own = async () => {
   await is("Right", "a kernel after a stop");
 };
 
+// A link to an exercise, opened anew.
+const linked = async () => {
+  frame.src = "index.html?linked#exercise=stale_tile";
+  await until("the page of a link", () => {
+    page = frame.contentDocument;
+    return page?.location.search && page.documentElement.dataset.ready;
+  });
+  if (status().includes("not compiled")) return;
+  await is("Not passed", "stale_tile as it is given");
+  check(findings().includes("race"), "stale_tile: " + findings());
+};
+
 // The whole catalogue and all exercises, in WebAssembly.
 const everything = async () => {
   const emulator = await Emulator.load("warpladder_web.wasm");
@@ -183,6 +195,7 @@ try {
   await races();
   without = (await exercises()) ?? "";
   await own();
+  await linked();
   if (everything_too) counts = await everything();
 } catch (error) {
   found.push(error.stack ?? String(error));
