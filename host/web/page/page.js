@@ -280,7 +280,7 @@ const runPtx = async () => {
 // All three.
 
 const PARTS = {
-  rung: {choose: plan, run: runRung},
+  rung: {choose: () => (byId("m").value ? plan() : chooseRung()), run: runRung},
   exercise: {
     choose: async () => {
       await loadExercises();

@@ -152,7 +152,7 @@ const finding = ({severity, tool, text: whole, ptx_lines, places}, jump) => {
 const picture = svg => {
   const host = make("div", {className: "picture"});
   host.attachShadow({mode: "open"}).innerHTML =
-    svg + "<style>svg{max-width:100%;height:auto}</style>";
+    svg + "<style>svg{width:100%;min-width:40rem;height:auto;max-width:52rem}</style>";
   return make(
     "div",
     {className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Accesses of one warp"},
@@ -176,11 +176,11 @@ const launch = (counted, ptx, findings, sources, title) => {
     make("h3", {}, title),
     facts(counted),
     memory(counted),
-    make("h4", {}, "Memory accesses of one warp"),
-    picture(counted.picture),
     make("h4", {}, "By line"),
     ...parts,
     listing,
+    make("h4", {}, "Memory accesses of one warp"),
+    picture(counted.picture),
   );
 };
 
