@@ -34,9 +34,10 @@ pub struct Arguments {
 pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>> {
     let out = repository.root().join(&arguments.out);
     std::fs::create_dir_all(&out).with_context(|| format!("cannot write {}", out.display()))?;
+    check_target(repository)?;
     let mut written = vec![
-        module(repository, &out)?,
         exercises(repository, &out)?,
+        module(repository, &out)?,
         group(repository, &out, "page", &page(repository)?)?,
     ];
     let files = repository.files()?;
@@ -59,8 +60,8 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
     Ok(Vec::new())
 }
 
-/// Compiles the emulator to WebAssembly; gives its name and its bytes.
-fn module(repository: &Repository, out: &Path) -> Result<(String, u64)> {
+/// Fails where nothing can be compiled to WebAssembly.
+fn check_target(repository: &Repository) -> Result<()> {
     let print = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
         .current_dir(repository.root())
@@ -69,8 +70,17 @@ fn module(repository: &Repository, out: &Path) -> Result<(String, u64)> {
     if !Path::new(String::from_utf8_lossy(&print.stdout).trim()).is_dir() {
         bail!("no standard library for {TARGET}: rustup target add {TARGET}");
     }
-    let profile = ["--package", "warpladder-web", "--lib", "--profile", "web"];
-    cargo(repository, "build", &profile, &["--target", TARGET])?;
+    Ok(())
+}
+
+/// Compiles the emulator to WebAssembly; gives its name and its bytes.
+fn module(repository: &Repository, out: &Path) -> Result<(String, u64)> {
+    let mut build = cargo_build(repository);
+    build.args(["--package", "warpladder-web", "--lib", "--profile", "web"]);
+    build.args(["--target", TARGET]);
+    // The build for this machine, which comes first, has brought the PTX up to date.
+    build.env("WARPLADDER_PTX", "checked-in");
+    finish(build)?;
     let built = target(repository).join(TARGET).join("web").join(MODULE);
     Ok((MODULE.to_owned(), copy(&built, &out.join(MODULE))?))
 }
@@ -78,8 +88,9 @@ fn module(repository: &Repository, out: &Path) -> Result<(String, u64)> {
 /// Compiles the exercises to PTX, where there is a toolchain for it.
 fn exercises(repository: &Repository, out: &Path) -> Result<(String, u64)> {
     // With the features of the whole workspace, as tests: nothing is compiled twice.
-    let example = ["--workspace", "--example", "exercises"];
-    cargo(repository, "build", &example, &[])?;
+    let mut build = cargo_build(repository);
+    build.args(["--workspace", "--example", "exercises"]);
+    finish(build)?;
     let program = target(repository).join("debug/examples/exercises");
     let file = out.join(EXERCISES);
     let status = Command::new(&program)
@@ -134,17 +145,18 @@ fn copy(from: &Path, to: &Path) -> Result<u64> {
     copied().with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
 }
 
-fn cargo(repository: &Repository, command: &str, first: &[&str], then: &[&str]) -> Result<()> {
-    let status = Command::new("cargo")
-        .arg(command)
-        .arg("--quiet")
-        .args(first)
-        .args(then)
-        .current_dir(repository.root())
-        .status()
-        .context("cannot run cargo")?;
+fn cargo_build(repository: &Repository) -> Command {
+    let mut build = Command::new("cargo");
+    build
+        .args(["build", "--quiet"])
+        .current_dir(repository.root());
+    build
+}
+
+fn finish(mut build: Command) -> Result<()> {
+    let status = build.status().context("cannot run cargo")?;
     if !status.success() {
-        bail!("cargo {command} {}: {status}", first.join(" "));
+        bail!("{build:?}: {status}");
     }
     Ok(())
 }

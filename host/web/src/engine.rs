@@ -5,12 +5,11 @@ use crate::text::compact;
 use serde::{Deserialize, Serialize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpladder::device::ComputeCapability;
-use warpladder::element::ElementType;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder::error::EngineError;
-use warpladder::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use warpladder::launch::{DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 
 /// What the reader changed of a launch; none of it is there where nothing was.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,16 +30,6 @@ pub(crate) struct Noted {
     pub block: [u32; 3],
     pub cluster: [u32; 3],
     pub shared_bytes: u32,
-    /// The arguments in the words of `warpladder emulate`, each array with random elements; null
-    /// where one is a struct, which may hold addresses.
-    pub arguments: Option<Vec<String>>,
-}
-
-/// An allocation, as arguments are described by it.
-struct Allocated {
-    address: u64,
-    bytes: usize,
-    is_input: bool,
 }
 
 #[derive(Default)]
@@ -48,13 +37,11 @@ struct Notes {
     /// Kernel, name and text of each load, which are as many as there are launches.
     loaded: Vec<(KernelId, String, String)>,
     launches: Vec<Noted>,
-    allocated: Vec<Allocated>,
 }
 
 /// An emulator under an observer.
 pub(crate) struct PageEngine<'e, O> {
     observed: ObservedEngine<'e, O>,
-    element: ElementType,
     edits: &'e [Edit],
     /// Whether launches are noted alone.
     is_dry: bool,
@@ -62,15 +49,9 @@ pub(crate) struct PageEngine<'e, O> {
 }
 
 impl<'e, O: ptx_emulator::Observer + Send> PageEngine<'e, O> {
-    pub(crate) fn new(
-        emulator: &'e EmulatorEngine,
-        observer: O,
-        element: ElementType,
-        edits: &'e [Edit],
-    ) -> Self {
+    pub(crate) fn new(emulator: &'e EmulatorEngine, observer: O, edits: &'e [Edit]) -> Self {
         PageEngine {
             observed: ObservedEngine::new(emulator, observer),
-            element,
             edits,
             is_dry: false,
             notes: Mutex::default(),
@@ -94,29 +75,6 @@ impl<'e, O: ptx_emulator::Observer + Send> PageEngine<'e, O> {
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Notes {
-    fn argument(&self, arg: &Arg<'_>, element: ElementType) -> Option<String> {
-        Some(match *arg {
-            Arg::Ptr(DevicePtr(address)) => {
-                let holds = |one: &&Allocated| {
-                    let end = one.address + one.bytes as u64;
-                    (one.address..end.max(one.address + 1)).contains(&address)
-                };
-                let one = self.allocated.iter().find(holds)?;
-                let behind = address - one.address;
-                let count = (one.bytes as u64 - behind).div_ceil(element.bytes());
-                let content = if one.is_input { "random" } else { "none" };
-                format!("{element}[{count}]={content}")
-            }
-            Arg::U32(value) => format!("u32:{value}"),
-            Arg::U64(value) => format!("u64:{value}"),
-            Arg::F32(value) => format!("f32:{value}"),
-            Arg::F64(value) => format!("f64:{value}"),
-            Arg::Bytes(_) => return None,
-        })
     }
 }
 
@@ -151,13 +109,7 @@ impl<O: ptx_emulator::Observer + Send> Engine for PageEngine<'_, O> {
     }
 
     fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
-        let ptr = self.observed.alloc(bytes)?;
-        self.notes().allocated.push(Allocated {
-            address: ptr.0,
-            bytes,
-            is_input: false,
-        });
-        Ok(ptr)
+        self.observed.alloc(bytes)
     }
 
     fn free(&self, ptr: DevicePtr) {
@@ -165,13 +117,7 @@ impl<O: ptx_emulator::Observer + Send> Engine for PageEngine<'_, O> {
     }
 
     fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
-        self.observed.upload(to, bytes)?;
-        let mut notes = self.notes();
-        let written = notes.allocated.iter_mut().find(|one| one.address == to.0);
-        if let Some(written) = written {
-            written.is_input = true;
-        }
-        Ok(())
+        self.observed.upload(to, bytes)
     }
 
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
@@ -194,8 +140,6 @@ impl<O: ptx_emulator::Observer + Send> Engine for PageEngine<'_, O> {
             let of = notes.loaded.get(index).cloned();
             let (kernel, entry, ptx) = of.unwrap_or((launch.kernel, String::new(), String::new()));
             launch.kernel = kernel;
-            let arguments = launch.args.iter();
-            let arguments = arguments.map(|arg| notes.argument(arg, self.element));
             let extents = |Dim3 { x, y, z }: Dim3| [x, y, z];
             let noted = Noted {
                 entry,
@@ -204,7 +148,6 @@ impl<O: ptx_emulator::Observer + Send> Engine for PageEngine<'_, O> {
                 block: extents(launch.block),
                 cluster: extents(launch.cluster),
                 shared_bytes: launch.shared_bytes,
-                arguments: arguments.collect(),
             };
             notes.launches.push(noted);
         }

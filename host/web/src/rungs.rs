@@ -187,7 +187,7 @@ pub(crate) fn plan(chosen: &Chosen) -> Result<Planned, RequestError> {
     let emulator = emulator();
     let admitted = admitted(&emulator, &chosen.rung, chosen.size)?;
     let element = admitted.runs().element;
-    let engine = PageEngine::new(&emulator, Sanitizer::new(&[]), element, &[]).dry();
+    let engine = PageEngine::new(&emulator, Sanitizer::new(&[]), &[]).dry();
     dispatch_element!(element, T => {
         run::launch::<T>(&engine, &admitted, &*admitted.problem(0))?;
     });
@@ -203,7 +203,7 @@ pub(crate) fn run(request: &Run) -> Result<Ran, RequestError> {
     let element = admitted.runs().element;
     let observer = (Counters::new(), AccessTrace::new(request.watched.into()));
     let observer = PerLaunch::new(observer);
-    let engine = PageEngine::new(&emulator, observer, element, &request.edits);
+    let engine = PageEngine::new(&emulator, observer, &request.edits);
     let outcome = dispatch_element!(element, T => {
         let problem = admitted.problem::<T>(request.seed);
         let ran = run::output(&engine, &admitted, &*problem);
@@ -248,7 +248,7 @@ fn findings(
 ) -> Result<Vec<Found>, RequestError> {
     let element = admitted.runs().element;
     let sanitizer = Sanitizer::new(&Tool::ALL);
-    let engine = PageEngine::new(emulator, sanitizer, element, &request.edits);
+    let engine = PageEngine::new(emulator, sanitizer, &request.edits);
     let outcome = dispatch_element!(element, T => {
         run::launch::<T>(&engine, admitted, &*admitted.problem(request.seed))
     });
