@@ -29,6 +29,7 @@ mod mbarrier;
 mod mbarrier_object;
 mod product;
 mod rare;
+mod replaced_sum;
 mod rows;
 mod run;
 mod simd;

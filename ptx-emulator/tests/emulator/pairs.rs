@@ -300,10 +300,6 @@ fn refusals_have_reasons() {
             "unknown instruction `mul.lo.sat.s32`",
         ),
         ("setp.lt.f16 %p0|%p1, %h1, %h2;", "one predicate"),
-        (
-            "vshl.u32.u32.u32.sat.clamp %r0, %r1, %r2;",
-            "`vshl` with `.sat` is refused",
-        ),
         ("fma.rn.oob.f16 %h0, %h1, %h2, %h3;", "`fma.oob` is refused"),
     ] {
         let text = crate::common::module(instruction);

@@ -196,10 +196,10 @@ the kinds of its operands.
 - *Within*: an approximation. The emulator computes it in double precision and rounds once, which is
   within the error that the PTX ISA states, in the last column.
 - *Not measured*: the result follows the text of the PTX ISA, the definition of the format, or what
-  others published of tensor cores. It was not compared with a GPU: the H200 does not have the form,
-  or its result has no layout to compare, or there was no GPU when it was added.
-- *Open*: an H200 gave other bits in some rows, where the PTX ISA leaves them open: which of several
-  NaNs an MMA of f64 passes on. All other bits are the same.
+  others published of tensor cores, or the machine code that NVIDIA's assembler makes of the form. It
+  was not compared with a GPU: the H200 does not have the form, or there was no GPU when it was added
+  or its rule was changed.
+- *Open*: an H200 gave other bits in some rows, where the PTX ISA leaves them open.
 - *Refused*: the kernel is refused, with the name of the form, and below with the reason where there
   is another than that it is missing.
 

@@ -1,7 +1,7 @@
 //! Scans.
 
 use super::request::{linear, of_launches};
-use super::{Family, Implementation, PlanRequest, Precondition, Rung};
+use super::{Family, Implementation, PlanFn, PlanRequest, Precondition, Rung};
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::scan::scan_look_back::{COUNTER_WORDS, TILE};
@@ -10,10 +10,11 @@ use kernels_gpu::ladder::scan::{
 };
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
+use warpladder::gemm::PlanError;
 use warpladder::launch::Param::{Input, Output, U32, Workspace, WorkspaceAt};
 use warpladder::plan::Plan;
 
-const fn rung(name: &'static str, plan: fn(&PlanRequest) -> Plan, summary: &'static str) -> Rung {
+const fn rung(name: &'static str, plan: PlanFn, summary: &'static str) -> Rung {
     Rung {
         name,
         family: Family::Scan,
@@ -53,25 +54,25 @@ fn three_launches(
     geometry: Geometry,
     tile: usize,
     request: &PlanRequest,
-) -> Plan {
+) -> Result<Plan, PlanError> {
     let Shape { m, n, .. } = request.shape;
     let elements = elements(request.shape);
     let tiles = linear(entry, geometry, elements, vec![Input(0), Output, Workspace]);
     let count = tiles.grid[0];
     let sums = vec![Workspace, U32(word(count))];
     let add = vec![Output, Workspace, U32(tile as u32), U32(m), U32(n)];
-    Plan {
+    Ok(Plan {
         workspace_bytes: count * size_of::<u32>() as u64,
         ..of_launches(vec![
             tiles,
             linear("scan_sums", ONE_BLOCK, count.min(1), sums),
             linear("scan_add", scan_add::GEOMETRY, elements, add),
         ])
-    }
+    })
 }
 
 /// States of tiles are cleared, then tiles look back.
-fn look_back(request: &PlanRequest) -> Plan {
+fn look_back(request: &PlanRequest) -> Result<Plan, PlanError> {
     use scan_look_back::{CLEAR_GEOMETRY, GEOMETRY};
     const WORD_BYTES: u64 = size_of::<u64>() as u64;
     let elements = elements(request.shape);
@@ -83,13 +84,13 @@ fn look_back(request: &PlanRequest) -> Plan {
         WorkspaceAt(COUNTER_WORDS * WORD_BYTES),
     ];
     let clear = vec![Workspace, U32(word(words))];
-    Plan {
+    Ok(Plan {
         workspace_bytes: words * WORD_BYTES,
         ..of_launches(vec![
             linear("scan_clear", CLEAR_GEOMETRY, words, clear),
             linear("scan_look_back", GEOMETRY, elements, scan),
         ])
-    }
+    })
 }
 
 #[rustfmt::skip]
