@@ -1,7 +1,7 @@
 //! The page in a browser without a window.
 //!
-//! `WARPLADDER_WEB` names the folder that `cargo xtask web` wrote; without it, or without a
-//! browser, the tests are skipped.
+//! `WARPLADDER_WEB` names the folder that `cargo xtask web` wrote, absolute or from the root of the
+//! repository; without it, or without a browser, the tests are skipped.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -22,12 +22,18 @@ struct Seen {
     dark: bool,
 }
 
+/// The folder of the page; none where none is named.
+fn built() -> Option<PathBuf> {
+    let named = std::env::var_os("WARPLADDER_WEB");
+    if named.is_none() {
+        println!("skipped: WARPLADDER_WEB names no folder that `cargo xtask web` wrote");
+    }
+    Some(Path::new(warpladder::SOURCE_ROOT).join(named?))
+}
+
 /// A copy of the page with room for a page of the test's; none where there is nothing to test.
 fn page(name: &str) -> Option<(&'static str, PathBuf)> {
-    let Some(built) = std::env::var_os("WARPLADDER_WEB").map(PathBuf::from) else {
-        println!("skipped: WARPLADDER_WEB names no folder that `cargo xtask web` wrote");
-        return None;
-    };
+    let built = built()?;
     let Some(browser) = test_browser::find() else {
         println!("skipped: {}", test_browser::NONE);
         return None;
@@ -127,10 +133,7 @@ fn stated() -> Vec<f64> {
 
 #[test]
 fn the_readme_states_the_bytes_of_the_page() {
-    let Some(built) = std::env::var_os("WARPLADDER_WEB").map(PathBuf::from) else {
-        println!("skipped: WARPLADDER_WEB names no folder that `cargo xtask web` wrote");
-        return;
-    };
+    let Some(built) = built() else { return };
     let module = std::fs::read(built.join("warpladder_web.wasm")).unwrap();
     let compressed = miniz_oxide::deflate::compress_to_vec(&module, 6);
     let bytes = [module.len(), compressed.len()];
