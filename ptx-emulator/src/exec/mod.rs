@@ -11,6 +11,7 @@ mod barrier;
 mod block;
 mod bytes;
 mod call;
+mod clock;
 mod cluster;
 mod convert;
 mod double;
