@@ -200,7 +200,9 @@ pub(super) fn allocate(
     let fixed = fixed_registers(function, numbering);
     let crossing = Crossing::of(mentions, &fixed);
     if crossing.numbers.len().saturating_mul(drafts.len()) > MAX_LIVENESS_BITS {
+        // A constant is there before the code runs.
         function.unset = (0..numbering.total())
+            .filter(|&number| !fixed[number])
             .map(|number| numbering.register(number))
             .collect();
         return;
