@@ -10,7 +10,8 @@ use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
+    Accesses, AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, Observer, Progress,
+    WarpContext,
 };
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
@@ -38,6 +39,11 @@ pub struct Initcheck {
     global: Vec<Option<Box<Area>>>,
     /// The bytes of each allocation that were written before the launch: (start, end).
     before: Vec<Vec<(u64, u64)>>,
+    /// By allocation: whether all of it was written before the launch. Then there is nothing to find
+    /// in it, and it has no area.
+    complete: Vec<bool>,
+    /// Whether that holds for all of them.
+    all_complete: bool,
     /// The mark of what the running block has written.
     mark: u32,
     block: u64,
@@ -63,7 +69,14 @@ impl Initcheck {
             .as_ref()
             .map_or(0, Kernel::instruction_count);
         let used = geometry.kernel.as_ref().map(Kernel::used_bytes);
+        let is_complete = |(&(base, bytes), before): (&(u64, u64), &Vec<(u64, u64)>)| {
+            before.as_slice() == [(base, base + bytes)]
+        };
+        let allocations = geometry.allocations.iter().zip(&before);
+        let complete: Vec<bool> = allocations.map(is_complete).collect();
         Initcheck {
+            all_complete: complete.iter().all(|complete| *complete),
+            complete,
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             last_allocations: vec![0; instructions],
@@ -188,6 +201,9 @@ impl Initcheck {
             return access.mask;
         }
         let count = (access.bytes >> shift) as usize;
+        if access.kind == AccessKind::Load && count == 1 {
+            return unwritten_lanes(access, base, marks, mark);
+        }
         let (mut rest, mut left) = (access.mask, 0);
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize % LANES;
@@ -348,6 +364,17 @@ impl Initcheck {
     }
 }
 
+/// The lanes that read a cell without a mark from `mark` on, or outside of the memory.
+fn unwritten_lanes(access: &MemoryAccess<'_>, base: u64, marks: &Marks, mark: u32) -> u32 {
+    let mut left = 0;
+    for lane in lanes(access.mask) {
+        let cell = (access.addresses[lane].wrapping_sub(base) >> marks.shift) as usize;
+        let is_known = marks.marks.get(cell).is_some_and(|known| *known >= mark);
+        left |= u32::from(!is_known) << lane;
+    }
+    left
+}
+
 impl Initcheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let geometry = LaunchGeometry::new(launch);
@@ -444,11 +471,44 @@ impl Initcheck {
             }
             return;
         }
+        // Whatever the memory: the next access may repeat the pattern elsewhere.
         let shape = self.shapes.of(access);
+        if access.space == Space::Global && self.is_complete(access) {
+            return;
+        }
         let atomic = access.kind == AccessKind::Atomic;
         if atomic || shape == Shape::Other || !self.regular(by, access, shape) {
             self.irregular(by, access);
         }
+    }
+
+    /// Whether all lanes access an allocation that was written before the launch.
+    fn is_complete(&mut self, access: &MemoryAccess<'_>) -> bool {
+        let (mask, bytes) = (access.mask, u64::from(access.bytes));
+        let first = access.addresses[mask.trailing_zeros() as usize % LANES];
+        let Some(allocation) = self.allocation_index(access.instruction, first, bytes) else {
+            return false;
+        };
+        if !self.complete[allocation] {
+            return false;
+        }
+        let (base, length) = self.geometry.allocations[allocation];
+        let mut outside = 0;
+        for (lane, address) in access.addresses.iter().enumerate() {
+            outside |= u32::from(address.wrapping_sub(base) > length - bytes) << lane;
+        }
+        outside & mask == 0
+    }
+
+    /// Whether accesses need not be looked at: all global memory was written before the launch.
+    #[inline(always)]
+    fn skips(&self, accesses: &Accesses<'_>) -> bool {
+        let space = match accesses.0 {
+            Form::Full(access) => access.space,
+            Form::Repeated(access) => access.space,
+            Form::Loads(loads) => loads.space,
+        };
+        self.all_complete && space == Space::Global
     }
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
@@ -489,7 +549,9 @@ impl Observer for Initcheck {
             Event::LaunchEnd { launch, fault } => self.launch_end(launch, fault),
             Event::BlockStart { block, .. } => self.block_start(block),
             Event::Access { warp, accesses } => {
-                accesses.for_each(|access| self.memory_access(warp, access));
+                if !self.skips(&accesses) {
+                    accesses.for_each(|access| self.memory_access(warp, access));
+                }
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
             Event::HostRead {

@@ -9,6 +9,7 @@ mod initcheck;
 mod launch_geometry;
 mod memcheck;
 mod racecheck;
+mod recycled;
 mod semantics;
 mod shadow_memory;
 mod shadow_view;

@@ -49,13 +49,14 @@ impl ShadowView<'_> {
         if shift < self.cells.shift {
             self.refine(shift);
         }
+        self.cells.touched = true;
         (address.wrapping_sub(self.base) >> self.cells.shift) as usize
     }
 
     #[cold]
     #[inline(never)]
     fn refine(&mut self, shift: u32) {
-        self.cells.refine(shift);
+        self.cells.refine(shift, self.block.clocks.block_start);
         if let Some(cross_block) = &mut self.cross_block {
             cross_block.refine(shift);
         }
@@ -379,7 +380,7 @@ impl ShadowView<'_> {
             (&mut cells.read[cell], cells.reader[cell]),
             (&mut cells.read_elsewhere[cell], cells.other_reader[cell]),
         ] {
-            if reader == origin.0 && *stamp != 0 {
+            if reader == origin.0 && *stamp >= self.block.clocks.block_start {
                 *stamp = IN_FLIGHT;
             }
         }

@@ -14,6 +14,7 @@ use super::clocks::{Clocks, first_barrier};
 use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
 use super::launch_geometry::{LaunchGeometry, flatten};
+use super::recycled;
 use super::semantics::Semantics;
 use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
@@ -87,6 +88,8 @@ pub struct Racecheck {
     shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
+    /// Whether there have been any in the launch.
+    has_async: bool,
     sync_table: SyncTable,
     /// Strong writes, which race with plain reads.
     updates: Updates,
@@ -143,6 +146,7 @@ impl Racecheck {
             .as_ref()
             .map_or(0, Kernel::instruction_count);
         let threads = geometry.block.iter().product();
+        let start = recycled::first_stamp();
         Racecheck {
             updates: Updates::of_kernel(geometry.kernel.as_ref()),
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
@@ -152,11 +156,10 @@ impl Racecheck {
             shapes: Shapes::new(instructions),
             stored: StoredValuesOf::new(instructions),
             last_allocations: vec![0; instructions],
-            settled: SettledReads::new(),
-            shared: ShadowMemory::new(geometry.shared_of_cluster()),
+            shared: ShadowMemory::new(geometry.shared_of_cluster(), start),
             global: vec![None; geometry.allocations.len()],
             block: BlockState {
-                clocks: Clocks::new(threads, geometry.cluster_blocks()),
+                clocks: Clocks::new(threads, geometry.cluster_blocks(), start),
                 ..BlockState::default()
             },
             geometry,
@@ -211,7 +214,7 @@ impl Racecheck {
             _ => {
                 let (base, bytes) = geometry.allocations[allocation];
                 let area = global[allocation].get_or_insert_with(|| {
-                    let cells = ShadowMemory::new(bytes);
+                    let cells = ShadowMemory::new(bytes, block.clocks.block_start);
                     let cross_block = CrossBlockRaces::new(bytes, cells.shift);
                     Box::new(Area {
                         base,
@@ -282,9 +285,21 @@ impl Racecheck {
         });
         self.findings = self.tally.graded_findings(&self.geometry, excuse);
         self.geometry.contents = Arc::default();
-        // The shadow is large and not needed any more.
-        self.global.clear();
-        self.shared = ShadowMemory::default();
+        self.recycle();
+    }
+
+    /// Leaves the shadow, which is large and not needed any more, to later launches.
+    fn recycle(&mut self) {
+        let above = self.block.clocks.now + 1;
+        for area in self.global.drain(..).flatten() {
+            area.cells.recycle(above);
+            area.cross_block.recycle();
+        }
+        // Operations that are in flight have stamps of their own.
+        let shared = std::mem::take(&mut self.shared);
+        if !self.has_async {
+            shared.recycle(above);
+        }
     }
 
     fn block_start(&mut self, block: [u32; 3]) {
@@ -518,14 +533,22 @@ impl Observer for Racecheck {
         )
     }
 
-    fn join(&mut self, worker: Self) {
-        for (own, other) in self.global.iter_mut().zip(worker.global) {
+    fn join(&mut self, mut worker: Self) {
+        let above = worker.block.clocks.now + 1;
+        for (own, other) in self.global.iter_mut().zip(worker.global.drain(..)) {
             match (own, other) {
-                (Some(own), Some(other)) => own.cross_block.merge(other.cross_block),
+                (Some(own), Some(other)) => {
+                    own.cross_block.merge(other.cross_block);
+                    other.cells.recycle(above);
+                }
                 (own, Some(other)) => *own = Some(other),
                 (_, None) => {}
             }
         }
+        // The areas of several workers are recycled together.
+        let now = worker.block.clocks.now.max(self.block.clocks.now);
+        self.block.clocks.now = now;
+        worker.recycle();
         self.seen.extend(worker.seen);
         self.stored.merge(worker.stored);
         self.updates.guesses.extend(worker.updates.guesses);
