@@ -58,12 +58,25 @@ impl<O: Observer> Run<'_, '_, O> {
     /// different spaces are left to the slow path.
     #[inline(always)]
     pub(super) fn resolve(&self, address: &Address, mask: u32) -> (Space, [u64; LANES]) {
-        let mut addresses = self.addresses(address);
+        let addresses = self.addresses(address);
+        match address.space {
+            Space::Generic | Space::Param | Space::Cluster => {
+                self.resolve_any(address, mask, addresses)
+            }
+            space => (space, addresses),
+        }
+    }
+
+    /// As [`Self::resolve`], where the space may be another than the instruction names.
+    #[inline(never)]
+    fn resolve_any(
+        &self,
+        address: &Address,
+        mask: u32,
+        mut addresses: [u64; LANES],
+    ) -> (Space, [u64; LANES]) {
         if address.space == Space::Cluster {
             return self.resolve_cluster(addresses);
-        }
-        if address.space != Space::Generic && address.space != Space::Param {
-            return (address.space, addresses);
         }
         let first = addresses[mask.trailing_zeros() as usize % LANES];
         let space = space_of(first);
@@ -206,7 +219,7 @@ impl<O: Observer> Run<'_, '_, O> {
         self.patterns[index].observe_other(self.lane_offsets);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
-        if self.load_together(load, space, &addresses, mask, bytes) {
+        if self.load_together(index, space, &addresses, mask, bytes) {
             return Ok(());
         }
         self.load_lanes(load, space, &addresses, mask, bytes)
@@ -272,7 +285,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 accesses: Accesses::full(&access),
             });
         }
-        if self.store_together(store, space, &addresses, mask, bytes) {
+        if self.store_together(index, space, &addresses, mask, bytes) {
             return Ok(());
         }
         self.store_lanes(store, space, &addresses, mask, bytes)

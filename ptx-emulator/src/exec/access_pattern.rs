@@ -67,6 +67,8 @@ pub(super) struct AccessPattern {
     plain: bool,
     /// Offset of the last access in its allocation, in words.
     previous: usize,
+    /// The allocation that the slow path accessed last.
+    pub near: u32,
     /// Bytes from the lowest address to the end of the highest access.
     span: u64,
     /// The registers of a load of 4-byte elements all of which are used.
@@ -121,6 +123,7 @@ impl AccessPattern {
             plain,
             previous: 0,
             span: u64::from(bytes),
+            near: 0,
             registers: [NO_REGISTER; 4],
             count: 0,
             word_offsets: [0; LANES],

@@ -7,14 +7,18 @@
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::integer_matrix;
+#[cfg(test)]
 use super::rows::wide::{self, WideLanes, WideOperands};
+#[cfg(test)]
 use super::rows::{self, Operands};
 use super::run::{self, RawFault, Run, Stop};
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
 use super::warp_ops;
-use crate::ir::{LaneFunction, MatrixInputs, Op, Shuffle};
+use super::{integer_matrix, rare};
+#[cfg(test)]
+use crate::ir::LaneFunction;
+use crate::ir::{LaneOp, MatrixInputs, Op, Shuffle};
 use crate::observer::Observer;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -243,28 +247,44 @@ at_level! {
 }
 
 at_level! {
+    /// [`rare::by_row`]
+    lane_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::by_row(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rare::by_wide_row`]
+    wide_lane_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::by_wide_row(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rare::carry_by_row`]
+    carry_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::carry_by_row(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rare::insert_field_by_row`]
+    insert_field_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::insert_field_by_row(r, op, mask)
+    };
+}
+
+at_level! {
     /// [`rows::evaluate`]
+    #[cfg(test)]
     lane_row(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> = {
         rows::evaluate(function, x)
     };
 }
 
 at_level! {
-    /// [`rows::integer::insert_field`]
-    insert_field(x: [&Lanes32; 4]) -> Lanes32 = {
-        rows::integer::insert_field(x)
-    };
-}
-
-at_level! {
-    /// [`rows::integer::add_carry`]
-    add_carry(a: &Lanes32, b: &Lanes32, carries: u32) -> (Lanes32, u32) = {
-        rows::integer::add_carry(a, b, carries)
-    };
-}
-
-at_level! {
     /// [`wide::evaluate`]
+    #[cfg(test)]
     wide_lane_row(function: LaneFunction, x: WideOperands<'_>) -> Option<WideLanes> = {
         wide::evaluate(function, x)
     };

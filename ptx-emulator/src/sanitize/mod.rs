@@ -6,6 +6,7 @@ mod clocks;
 mod cross_block_races;
 mod finding;
 mod initcheck;
+mod lane_cells;
 mod launch_geometry;
 mod memcheck;
 mod racecheck;

@@ -170,54 +170,6 @@ impl ShadowView<'_> {
         }
     }
 
-    /// A read by one lane of cells in the states that are usual; false, with nothing done, for
-    /// others. It records what [`Self::read_same`] would for all lanes that read the same.
-    #[inline(always)]
-    pub(super) fn read_usual(&mut self, row: Range<usize>, origin: Origin) -> bool {
-        // Strong writes are recorded as reads, but not as those of other blocks.
-        if self.is_strong {
-            return false;
-        }
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
-        let by = origin.thread();
-        // Nothing that was read since the last synchronisation is ordered before this.
-        let is_usual = |cell: usize| {
-            let (read, reader) = (cells.read[cell], Origin(cells.reader[cell]));
-            let elsewhere = cells.read_elsewhere[cell];
-            let other = Origin(cells.other_reader[cell]);
-            let is_new = read < since;
-            let is_current = read == now && !reader.is_async();
-            let is_known = elsewhere == now && other.thread() != by && !other.is_async();
-            let is_own = reader.thread().0 == by.0;
-            cells.written[cell] < since
-                && (is_new || is_current && (is_own || elsewhere < since || is_known))
-        };
-        if !row.clone().all(is_usual) {
-            return false;
-        }
-        for cell in row {
-            let read = cells.read[cell];
-            if read < since {
-                if read < start
-                    && let Some(cross_block) = &mut self.cross_block
-                {
-                    cross_block.note_read(cell, block_number(self.block.index), origin);
-                }
-                cells.read[cell] = now;
-                cells.reader[cell] = origin.0;
-                cells.readers[cell] = 1 << by.1;
-            } else if Origin(cells.reader[cell]).thread().0 == by.0 {
-                cells.readers[cell] |= 1 << by.1;
-            } else if cells.read_elsewhere[cell] < since {
-                cells.read_elsewhere[cell] = now;
-                cells.other_reader[cell] = origin.0;
-            }
-        }
-        true
-    }
-
     /// Reads of the same cells by several lanes; `origin` is of the same warp.
     pub(super) fn read_same(&mut self, cells: Range<usize>, origin: Origin, mask: u32) {
         let since = self.block.clocks.since;

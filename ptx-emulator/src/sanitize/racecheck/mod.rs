@@ -174,7 +174,7 @@ impl Racecheck {
             self.overwrites += 1;
             self.shared_written = 0;
             self.shared.clear();
-            self.updates.clear();
+            self.updates.forget();
             for area in self.global.iter_mut().flatten() {
                 area.cells.clear();
                 area.strong = 0;
