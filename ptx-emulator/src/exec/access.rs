@@ -58,13 +58,30 @@ impl<O: Observer> Run<'_, '_, O> {
     /// different spaces are left to the slow path.
     #[inline(always)]
     pub(super) fn resolve(&self, address: &Address, mask: u32) -> (Space, [u64; LANES]) {
-        let addresses = self.addresses(address);
-        match address.space {
-            Space::Generic | Space::Param | Space::Cluster => {
-                self.resolve_any(address, mask, addresses)
+        let mut addresses = [0; LANES];
+        let space = self.resolve_into(address, mask, &mut addresses);
+        (space, addresses)
+    }
+
+    /// As [`Self::resolve`].
+    #[inline(always)]
+    fn resolve_into(&self, address: &Address, mask: u32, to: &mut [u64; LANES]) -> Space {
+        let offset = address.offset as u64;
+        match (address.space, address.base) {
+            (Space::Generic | Space::Param | Space::Cluster, _) => {
+                let space;
+                (space, *to) = self.resolve_any(address, mask, self.addresses(address));
+                return space;
             }
-            space => (space, addresses),
+            (_, AddressBase::Reg64(reg)) => {
+                let base = &self.r.regs64[reg.0 as usize];
+                for (to, base) in to.iter_mut().zip(base) {
+                    *to = base.wrapping_add(offset);
+                }
+            }
+            _ => *to = self.addresses(address),
         }
+        address.space
     }
 
     /// As [`Self::resolve`], where the space may be another than the instruction names.
@@ -212,7 +229,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 this.load_slow(index, group)
             });
         }
-        let (space, addresses) = self.resolve(&load.address, mask);
+        let mut addresses = [0; LANES];
+        let space = self.resolve_into(&load.address, mask, &mut addresses);
         let in_order = O::STRONG_IN_ORDER && load.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
@@ -269,7 +287,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 this.store_slow(index, group)
             });
         }
-        let (space, addresses) = self.resolve(&store.address, mask);
+        let mut addresses = [0; LANES];
+        let space = self.resolve_into(&store.address, mask, &mut addresses);
         let in_order = O::STRONG_IN_ORDER && store.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());

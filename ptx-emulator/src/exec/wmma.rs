@@ -16,7 +16,7 @@ use crate::ir::{
     AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Space, Sums, Wmma,
     WmmaMove,
 };
-use crate::observer::Observer;
+use crate::observer::{Observer, Wants};
 use ptx_syntax::ast::Type;
 
 /// Most elements of A and of B.

@@ -80,16 +80,24 @@ fn note_row<const CELLS: usize>(row: &mut [FirstLast], from: usize, block: u32, 
 
 /// The lowest and the highest block of some accesses.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+pub(super) struct Span {
     lowest: u32,
     highest: u32,
 }
 
 impl Span {
-    const NONE: Span = Span {
+    pub(super) const NONE: Span = Span {
         lowest: u32::MAX,
         highest: 0,
     };
+
+    /// Accesses of two blocks, and perhaps of some between them.
+    pub(super) fn between(a: u32, b: u32) -> Span {
+        Span {
+            lowest: a.min(b).wrapping_sub(1),
+            highest: a.max(b),
+        }
+    }
 
     #[inline(always)]
     fn add(&mut self, range: &FirstLast) {
@@ -98,16 +106,16 @@ impl Span {
         self.highest = self.highest.max(range.first).max(range.last);
     }
 
-    fn is_none(self) -> bool {
+    pub(super) fn is_none(self) -> bool {
         self.highest == 0
     }
 
     /// Whether the accesses are of one block, or there are none.
-    fn is_of_one(self) -> bool {
+    pub(super) fn is_of_one(self) -> bool {
         self.is_none() || self.lowest + 1 == self.highest
     }
 
-    fn with(self, other: Span) -> Span {
+    pub(super) fn with(self, other: Span) -> Span {
         Span {
             lowest: self.lowest.min(other.lowest),
             highest: self.highest.max(other.highest),
@@ -281,8 +289,8 @@ fn is_quiet(writes: FirstLast, reads: FirstLast) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct CrossBlockRaces {
     bytes: u64,
-    shift: u32,
-    wrote: bool,
+    pub(super) shift: u32,
+    pub(super) wrote: bool,
     writes: BlockAccesses,
     reads: BlockAccesses,
     /// Strong accesses, where the kernel has strong writes; those count as reads elsewhere.
@@ -403,6 +411,16 @@ impl CrossBlockRaces {
         let all = [self.writes, self.reads].into_iter();
         all.chain(strong.into_iter().flatten())
             .for_each(BlockAccesses::recycle);
+    }
+
+    /// Number of aligned rows of 32 cells.
+    pub(super) fn rows(&self) -> usize {
+        self.writes.rows.len()
+    }
+
+    /// The blocks that wrote to a row, and that read it.
+    pub(super) fn spans(&self, row: usize) -> [Span; 2] {
+        [self.writes.span(row), self.reads.span(row)]
     }
 
     /// Whether it can be seen at once that there is no conflict over the cells of a row: nothing

@@ -7,6 +7,7 @@ mod cross_block_races;
 mod finding;
 mod initcheck;
 mod lane_cells;
+mod last_accesses;
 mod launch_geometry;
 mod memcheck;
 mod racecheck;

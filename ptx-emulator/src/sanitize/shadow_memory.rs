@@ -63,6 +63,9 @@ pub(super) struct ShadowMemory {
     pub touched: bool,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
+    /// The highest stamps of writes, and of reads.
+    pub wrote_at: u32,
+    pub read_at: u32,
     /// Stamp and origin of the last weak write.
     pub written: Vec<u32>,
     pub writer: Vec<u32>,
@@ -142,6 +145,7 @@ impl ShadowMemory {
 
     /// Forgets all accesses.
     pub(super) fn clear(&mut self) {
+        (self.wrote_at, self.read_at) = (0, 0);
         for stamps in [&mut self.written, &mut self.read, &mut self.read_elsewhere] {
             stamps.fill(0);
         }

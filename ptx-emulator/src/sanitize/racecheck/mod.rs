@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::clocks::{Clocks, first_barrier};
 use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
+use super::last_accesses::{Blocks, Last, settle};
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::recycled;
 use super::semantics::Semantics;
@@ -78,6 +79,10 @@ pub struct Racecheck {
     shared: ShadowMemory,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
+    /// What other workers recorded, with the number of the allocation and their blocks.
+    of_others: Vec<(usize, Box<Area>, Arc<Blocks>)>,
+    /// Whether races between blocks are recorded as late as possible.
+    is_lazy: bool,
     block: BlockState,
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
@@ -104,6 +109,8 @@ pub struct Racecheck {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockState {
     pub clocks: Clocks,
+    /// When the blocks began.
+    pub blocks: Blocks,
     /// Index in the grid.
     pub index: u64,
     pub at: [u32; 3],
@@ -123,6 +130,16 @@ struct Area {
     cross_block: CrossBlockRaces,
     /// The stamp of the last strong access.
     strong: u32,
+}
+
+impl Area {
+    /// Splits cells into cells of `1 << shift` bytes.
+    fn refine(&mut self, shift: u32, start: u32) {
+        if shift < self.cells.shift {
+            self.cells.refine(shift, start);
+            self.cross_block.refine(shift);
+        }
+    }
 }
 
 impl Racecheck {
@@ -147,8 +164,11 @@ impl Racecheck {
             .map_or(0, Kernel::instruction_count);
         let threads = geometry.block.iter().product();
         let start = recycled::first_stamp();
+        let updates = Updates::of_kernel(geometry.kernel.as_ref());
+        let is_multicast = semantics.iter().any(|semantics| semantics.is_multicast);
         Racecheck {
-            updates: Updates::of_kernel(geometry.kernel.as_ref()),
+            is_lazy: !updates.records(Space::Global) && !is_multicast,
+            updates,
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
             semantics,
@@ -170,7 +190,18 @@ impl Racecheck {
     /// Lets the stamps start again before they run out: those of earlier blocks no longer matter.
     fn renew_stamps(&mut self) {
         if self.block.clocks.stamps_exhausted() {
+            if self.is_lazy {
+                for area in self.global.iter_mut().flatten() {
+                    let last = Last {
+                        cells: &area.cells,
+                        blocks: &self.block.blocks,
+                    };
+                    settle(&mut area.cross_block, &[last], true);
+                }
+            }
             self.block.clocks.start_again();
+            let number = block_number(self.block.index);
+            self.block.blocks.restart(self.block.clocks.now, number);
             self.overwrites += 1;
             self.shared_written = 0;
             self.shared.clear();
@@ -206,6 +237,7 @@ impl Racecheck {
             block,
             overwrites,
             tally,
+            is_lazy,
             ..
         } = self;
         let (base, cells, cross_block, content) = match space {
@@ -242,6 +274,7 @@ impl Racecheck {
             overwrites,
             tally,
             is_strong: false,
+            is_lazy: *is_lazy,
         }
     }
 }
@@ -267,6 +300,7 @@ impl Racecheck {
             }
         }
         if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
+            self.settle();
             for area in self.global.iter().flatten() {
                 let cross_block = &area.cross_block;
                 cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
@@ -288,10 +322,60 @@ impl Racecheck {
         self.recycle();
     }
 
+    /// Brings together what all workers recorded.
+    fn settle(&mut self) {
+        if !self.is_lazy {
+            return;
+        }
+        let above = self.block.clocks.now + 1;
+        let own_blocks = Arc::new(std::mem::take(&mut self.block.blocks));
+        let mut of_all: Vec<Vec<_>> = vec![Vec::new(); self.global.len()];
+        for (allocation, own) in self.global.iter_mut().enumerate() {
+            let own = own.take().map(|area| (area, Arc::clone(&own_blocks)));
+            of_all[allocation].extend(own);
+        }
+        for (allocation, area, blocks) in self.of_others.drain(..) {
+            of_all[allocation].push((area, blocks));
+        }
+        for (own, mut all) in self.global.iter_mut().zip(of_all) {
+            let shift = all.iter().map(|(area, _)| area.cells.shift).min();
+            for (area, _) in &mut all {
+                area.refine(shift.unwrap_or(2), above);
+            }
+            let mut all = all.into_iter();
+            let Some((mut area, blocks)) = all.next() else {
+                continue;
+            };
+            let mut others = Vec::new();
+            for (other, blocks) in all {
+                let Area {
+                    cells, cross_block, ..
+                } = *other;
+                area.cross_block.merge(cross_block);
+                others.push((cells, blocks));
+            }
+            let others_last = others.iter().map(|(cells, blocks)| Last { cells, blocks });
+            let last = Last {
+                cells: &area.cells,
+                blocks: &blocks,
+            };
+            let last: Vec<Last<'_>> = std::iter::once(last).chain(others_last).collect();
+            settle(&mut area.cross_block, &last, false);
+            for (cells, _) in others {
+                cells.recycle(above);
+            }
+            *own = Some(area);
+        }
+    }
+
     /// Leaves the shadow, which is large and not needed any more, to later launches.
     fn recycle(&mut self) {
         let above = self.block.clocks.now + 1;
         for area in self.global.drain(..).flatten() {
+            area.cells.recycle(above);
+            area.cross_block.recycle();
+        }
+        for (_, area, _) in self.of_others.drain(..) {
             area.cells.recycle(above);
             area.cross_block.recycle();
         }
@@ -313,6 +397,9 @@ impl Racecheck {
         self.block.clocks.start_block();
         self.block.at = block;
         self.block.index = self.geometry.block_index(block);
+        let start = self.block.clocks.block_start;
+        let number = block_number(self.block.index);
+        self.block.blocks.begin(start, number);
         self.block.acquired = false;
         self.block.seen = BlockSet::default();
         self.block.fenced = false;
@@ -535,8 +622,13 @@ impl Observer for Racecheck {
 
     fn join(&mut self, mut worker: Self) {
         let above = worker.block.clocks.now + 1;
-        for (own, other) in self.global.iter_mut().zip(worker.global.drain(..)) {
+        let blocks = Arc::new(std::mem::take(&mut worker.block.blocks));
+        let all = self.global.iter_mut().zip(worker.global.drain(..));
+        for (allocation, (own, other)) in all.enumerate() {
             match (own, other) {
+                (_, Some(other)) if self.is_lazy => {
+                    self.of_others.push((allocation, other, Arc::clone(&blocks)));
+                }
                 (Some(own), Some(other)) => {
                     own.cross_block.merge(other.cross_block);
                     other.cells.recycle(above);
