@@ -177,8 +177,8 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         addresses: &[u64; LANES],
         element: usize,
     ) -> bool {
-        let (4, 1, Register::Reg32(from)) =
-            (moved.bytes, moved.packed, moved.registers[element])
+        let (4, 1, Some(Register::Reg32(from))) =
+            (moved.bytes, moved.packed, moved.registers.get(element))
         else {
             return false;
         };

@@ -413,6 +413,11 @@ impl CrossBlockRaces {
             .for_each(BlockAccesses::recycle);
     }
 
+    /// Whether strong accesses are recorded.
+    pub(super) fn has_strong(&self) -> bool {
+        self.strong.is_some()
+    }
+
     /// Number of aligned rows of 32 cells.
     pub(super) fn rows(&self) -> usize {
         self.writes.rows.len()

@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
     Accesses, AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, Observer, Progress,
-    WarpContext,
+    RepeatedAccess, WarpContext,
 };
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
@@ -500,6 +500,48 @@ impl Initcheck {
         outside & mask == 0
     }
 
+    #[inline(always)]
+    fn accesses(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
+        match accesses.0 {
+            Form::Full(access) => self.memory_access(warp, access),
+            Form::Repeated(access) => self.repeated_access(warp, &access),
+            Form::Loads(loads) => {
+                for access in loads.each() {
+                    self.repeated_access(warp, &access);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) {
+        if !self.are_known(warp, access) {
+            access.expand(|access| self.memory_access(warp, access));
+        }
+    }
+
+    /// Whether an access is a read of a few addresses of shared memory that were all written.
+    #[inline(never)]
+    fn are_known(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
+        let is_read = access.kind == AccessKind::Load && access.space == Space::Shared;
+        if !is_read || self.shapes.repeated(access) != Shape::Other {
+            return false;
+        }
+        let own = self.geometry.shared_start(self.geometry.warp(warp));
+        let marks = &self.shared;
+        let groups = self.shapes.groups(access);
+        if groups.len() > LANES / 2 || access.bytes.trailing_zeros() < marks.shift {
+            return false;
+        }
+        let count = (access.bytes >> marks.shift) as usize;
+        groups.iter().all(|group| {
+            let address = access.first_address.wrapping_add(group.distance);
+            let first = (address.wrapping_add(own) >> marks.shift) as usize;
+            let cells = marks.marks.get(first..first.saturating_add(count));
+            cells.is_some_and(|cells| cells.iter().all(|known| *known >= self.mark))
+        })
+    }
+
     /// Whether accesses need not be looked at: all global memory was written before the launch.
     #[inline(always)]
     fn skips(&self, accesses: &Accesses<'_>) -> bool {
@@ -550,7 +592,7 @@ impl Observer for Initcheck {
             Event::BlockStart { block, .. } => self.block_start(block),
             Event::Access { warp, accesses } => {
                 if !self.skips(&accesses) {
-                    accesses.for_each(|access| self.memory_access(warp, access));
+                    self.accesses(warp, accesses);
                 }
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),

@@ -1,6 +1,7 @@
 //! Accesses of a warp's lanes to any cells, recorded together where the cells are in usual states:
 //! what [`ShadowView`] would record of them lane by lane.
 
+use super::last_accesses::Others;
 use super::shadow_memory::Origin;
 use super::shadow_view::ShadowView;
 use super::shape::{LANES, lanes};
@@ -15,15 +16,20 @@ const THREAD: u32 = 0x5fff;
 
 /// Whether the lanes of a mask access different cells.
 fn are_distinct(cells: &[usize; LANES], mask: u32) -> bool {
+    let mut highest = None;
+    let is_rising = lanes(mask).all(|lane| {
+        let rises = highest.is_none_or(|highest| highest < cells[lane]);
+        highest = Some(cells[lane]);
+        rises
+    });
+    if is_rising {
+        return true;
+    }
     // Lanes outside of the mask have cells of their own.
     let keys: [usize; LANES] = std::array::from_fn(|lane| match mask >> lane & 1 {
         0 => usize::MAX - lane,
         _ => cells[lane],
     });
-    let steps = keys.iter().zip(&keys[1..]);
-    if mask == u32::MAX && steps.fold(true, |rising, (a, b)| rising & (a < b)) {
-        return true;
-    }
     let mut same = false;
     for distance in 1..=LANES / 2 {
         for lane in 0..LANES {
@@ -122,39 +128,84 @@ impl ShadowView<'_> {
         let is_strong = self.is_strong;
         let (shadow, others) = self.parts();
         // Strong accesses are recorded as reads, but not as those of other blocks.
-        let mut others = others.filter(|_| !is_strong);
-        let (mut left, mut own) = (0, 0);
+        let others = others.filter(|_| !is_strong);
+        let mut left = 0;
         if shadow.wrote_at >= since {
+            let written = shadow.written.as_slice();
             for (lane, &cell) in cells.iter().enumerate() {
-                left |= u32::from(shadow.written[cell] >= since) << lane;
+                left |= u32::from(written[cell] >= since) << lane;
             }
+            left &= mask;
         }
         shadow.read_at = shadow.read_at.max(now);
-        for (lane, &cell) in cells.iter().enumerate() {
-            let (read, reader) = (shadow.read[cell], shadow.reader[cell]);
-            let is_own = (read == now) & ((reader ^ origin.0) & WARP == 0);
-            own |= u32::from((read < since) | is_own) << lane;
+        let count = shadow.read.len();
+        let read = &mut shadow.read[..count];
+        let (reader, readers) = (&mut shadow.reader[..count], &mut shadow.readers[..count]);
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for &cell in cells {
+            let stamp = read[cell];
+            (lowest, highest) = (stamp.min(lowest), stamp.max(highest));
         }
-        left &= mask;
-        for lane in lanes(mask & own & !left) {
-            let cell = cells[lane];
-            let read = shadow.read[cell];
-            if read == now {
+        let kept_from = others.as_ref().map_or(u32::MAX, Others::kept_from);
+        if left == 0 && highest < since.min(kept_from) {
+            // All are new. Of lanes that read the same, the first counts.
+            for lane in lanes(mask) {
+                readers[cells[lane]] = 0;
+            }
+            for lane in (0..LANES).rev().filter(|lane| mask >> lane & 1 != 0) {
+                let cell = cells[lane];
+                read[cell] = now;
+                reader[cell] = origin.with_lane(lane).0;
+                readers[cell] |= 1 << lane;
+            }
+            return 0;
+        }
+        if left == 0 && lowest == now && highest == now {
+            let other = cells
+                .iter()
+                .fold(0, |any, &cell| any | (reader[cell] ^ origin.0) & WARP);
+            if other == 0 {
+                for lane in lanes(mask) {
+                    readers[cells[lane]] |= 1 << lane;
+                }
+                return 0;
+            }
+        }
+        self.read_any_lanes(cells, (mask, left), origin)
+    }
+
+    /// As [`Self::read_lanes`], of cells in different states. Those of the lanes `late` have been
+    /// written since the last barrier of the block.
+    #[inline(never)]
+    fn read_any_lanes(
+        &mut self,
+        cells: &[usize; LANES],
+        (mask, late): (u32, u32),
+        origin: Origin,
+    ) -> u32 {
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let is_strong = self.is_strong;
+        let (shadow, others) = self.parts();
+        let mut others = others.filter(|_| !is_strong);
+        let mut left = late;
+        for lane in lanes(mask & !late) {
+            let (cell, by) = (cells[lane], origin.with_lane(lane));
+            let (read, reader) = (shadow.read[cell], Origin(shadow.reader[cell]));
+            if read < since {
+                if let Some(others) = &mut others {
+                    others.read(cell, (read, reader.0), by);
+                }
+                shadow.read[cell] = now;
+                shadow.reader[cell] = by.0;
+                shadow.readers[cell] = 1 << lane;
+                continue;
+            }
+            // Nothing that was read since the last synchronisation is ordered before this.
+            let is_current = read == now && !reader.is_async();
+            if is_current && reader.thread().0 == by.thread().0 {
                 shadow.readers[cell] |= 1 << lane;
                 continue;
             }
-            let origin = origin.with_lane(lane);
-            if let Some(others) = &mut others {
-                others.read(cell, (read, shadow.reader[cell]), origin);
-            }
-            shadow.read[cell] = now;
-            shadow.reader[cell] = origin.0;
-            shadow.readers[cell] = 1 << lane;
-        }
-        for lane in lanes(mask & !own & !left) {
-            // Nothing that was read since the last synchronisation is ordered before this.
-            let (cell, by) = (cells[lane], origin.with_lane(lane));
-            let is_current = shadow.read[cell] == now && !Origin(shadow.reader[cell]).is_async();
             let elsewhere = shadow.read_elsewhere[cell];
             let other = Origin(shadow.other_reader[cell]);
             if is_current && elsewhere < since {
@@ -174,42 +225,58 @@ impl ShadowView<'_> {
     /// Records weak writes of a cell by each lane, of different ones; as [`Self::read_lanes`].
     fn write_lanes(&mut self, cells: &[usize; LANES], mask: u32, origin: Origin) -> u32 {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
-        let (shadow, mut others) = self.parts();
-        let mut usual = 0;
-        if shadow.wrote_at < since && shadow.read_at < since {
-            usual = mask;
-        } else {
-            for (lane, &cell) in cells.iter().enumerate() {
-                let by = origin.with_lane(lane).0;
-                let (writer, reader) = (shadow.writer[cell], shadow.reader[cell]);
-                // What a thread has done itself is ordered before this.
-                let is_writer = (writer ^ by) & THREAD == 0;
-                let is_reader = ((reader ^ by) & WARP == 0) & (shadow.readers[cell] == 1 << lane);
-                let is_usual = ((shadow.written[cell] < since) | is_writer)
-                    & ((shadow.read[cell] < since) | is_reader)
-                    & (shadow.read_elsewhere[cell] < since);
-                usual |= u32::from(is_usual) << lane;
-            }
-        }
+        let (shadow, others) = self.parts();
+        let is_quiet = shadow.wrote_at < since && shadow.read_at < since;
         shadow.wrote_at = shadow.wrote_at.max(now);
-        for lane in lanes(mask & usual) {
-            let (cell, origin) = (cells[lane], origin.with_lane(lane));
+        let count = shadow.written.len();
+        let (written, writer) = (&mut shadow.written[..count], &mut shadow.writer[..count]);
+        let kept_from = others.as_ref().map_or(u32::MAX, Others::kept_from);
+        let highest = || cells.iter().fold(0, |highest, &cell| written[cell].max(highest));
+        if is_quiet && (kept_from == u32::MAX || highest() < kept_from) {
+            for lane in lanes(mask) {
+                written[cells[lane]] = now;
+                writer[cells[lane]] = origin.with_lane(lane).0;
+            }
+            return 0;
+        }
+        self.write_any_lanes(cells, mask, origin)
+    }
+
+    /// As [`Self::write_lanes`], of cells in different states.
+    #[inline(never)]
+    fn write_any_lanes(&mut self, cells: &[usize; LANES], mask: u32, origin: Origin) -> u32 {
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let (shadow, mut others) = self.parts();
+        let mut left = 0;
+        for lane in lanes(mask) {
+            let (cell, by) = (cells[lane], origin.with_lane(lane));
+            let (stamp, writer) = (shadow.written[cell], shadow.writer[cell]);
+            let read = shadow.read[cell];
+            // What a thread has done itself is ordered before this.
+            let is_reader = || {
+                let same_warp = (shadow.reader[cell] ^ by.0) & WARP == 0;
+                same_warp && shadow.readers[cell] == 1 << lane
+            };
+            let is_usual = (stamp < since || (writer ^ by.0) & THREAD == 0)
+                && (read < since || is_reader())
+                && shadow.read_elsewhere[cell] < since;
+            if !is_usual {
+                left |= 1 << lane;
+                continue;
+            }
             match &mut others {
-                Some(others) => {
-                    let old = (shadow.written[cell], shadow.writer[cell]);
-                    others.write(cell, old, origin);
-                }
+                Some(others) => others.write(cell, (stamp, writer), by),
                 // What is ordered after this write is ordered after the read as well.
-                None if shadow.read[cell] >= since => {
+                None if read >= since => {
                     shadow.read[cell] = 0;
                     shadow.read_elsewhere[cell] = 0;
                 }
                 None => {}
             }
             shadow.written[cell] = now;
-            shadow.writer[cell] = origin.0;
+            shadow.writer[cell] = by.0;
         }
-        mask & !usual
+        left
     }
 }
 

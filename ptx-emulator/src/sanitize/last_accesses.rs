@@ -73,6 +73,15 @@ impl Others<'_> {
         stamp >= self.blocks.first() && (stamp < self.start || origin != new.0)
     }
 
+    /// Accesses with lower stamps need not be kept.
+    #[inline(always)]
+    pub(super) fn kept_from(&self) -> u32 {
+        match self.is_lazy {
+            true => self.blocks.first(),
+            false => 0,
+        }
+    }
+
     /// A read takes the place of what was recorded of a cell: a stamp and an origin.
     #[inline(always)]
     pub(super) fn read(&mut self, cell: usize, old: (u32, u32), new: Origin) {

@@ -81,8 +81,8 @@ pub struct Racecheck {
     global: Vec<Option<Box<Area>>>,
     /// What other workers recorded, with the number of the allocation and their blocks.
     of_others: Vec<(usize, Box<Area>, Arc<Blocks>)>,
-    /// Whether races between blocks are recorded as late as possible.
-    is_lazy: bool,
+    /// Whether the kernel has copies to several blocks.
+    is_multicast: bool,
     block: BlockState,
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
@@ -130,9 +130,20 @@ struct Area {
     cross_block: CrossBlockRaces,
     /// The stamp of the last strong access.
     strong: u32,
+    /// Whether races between blocks are recorded as late as possible: unless there are strong
+    /// accesses that are recorded apart.
+    is_lazy: bool,
 }
 
 impl Area {
+    /// Adds what its cells hold to what is recorded of several blocks.
+    fn settle(&mut self, blocks: &Blocks) {
+        if self.is_lazy {
+            let cells = &self.cells;
+            settle(&mut self.cross_block, &[Last { cells, blocks }], true);
+        }
+    }
+
     /// Splits cells into cells of `1 << shift` bytes.
     fn refine(&mut self, shift: u32, start: u32) {
         if shift < self.cells.shift {
@@ -167,7 +178,7 @@ impl Racecheck {
         let updates = Updates::of_kernel(geometry.kernel.as_ref());
         let is_multicast = semantics.iter().any(|semantics| semantics.is_multicast);
         Racecheck {
-            is_lazy: !updates.records(Space::Global) && !is_multicast,
+            is_multicast,
             updates,
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
@@ -190,14 +201,8 @@ impl Racecheck {
     /// Lets the stamps start again before they run out: those of earlier blocks no longer matter.
     fn renew_stamps(&mut self) {
         if self.block.clocks.stamps_exhausted() {
-            if self.is_lazy {
-                for area in self.global.iter_mut().flatten() {
-                    let last = Last {
-                        cells: &area.cells,
-                        blocks: &self.block.blocks,
-                    };
-                    settle(&mut area.cross_block, &[last], true);
-                }
+            for area in self.global.iter_mut().flatten() {
+                area.settle(&self.block.blocks);
             }
             self.block.clocks.start_again();
             let number = block_number(self.block.index);
@@ -237,9 +242,10 @@ impl Racecheck {
             block,
             overwrites,
             tally,
-            is_lazy,
+            is_multicast,
             ..
         } = self;
+        let mut is_lazy = false;
         let (base, cells, cross_block, content) = match space {
             Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None, None),
             Space::Cluster => (0, shared, None, None),
@@ -253,8 +259,10 @@ impl Racecheck {
                         cells,
                         cross_block,
                         strong: 0,
+                        is_lazy: !*is_multicast,
                     })
                 });
+                is_lazy = area.is_lazy;
                 let content = geometry.contents.get(allocation);
                 let content = content.filter(|content| content.base == base);
                 let content = content.map(|content| &**content);
@@ -274,7 +282,7 @@ impl Racecheck {
             overwrites,
             tally,
             is_strong: false,
-            is_lazy: *is_lazy,
+            is_lazy,
         }
     }
 }
@@ -324,9 +332,6 @@ impl Racecheck {
 
     /// Brings together what all workers recorded.
     fn settle(&mut self) {
-        if !self.is_lazy {
-            return;
-        }
         let above = self.block.clocks.now + 1;
         let own_blocks = Arc::new(std::mem::take(&mut self.block.blocks));
         let mut of_all: Vec<Vec<_>> = vec![Vec::new(); self.global.len()];
@@ -349,19 +354,29 @@ impl Racecheck {
             let mut others = Vec::new();
             for (other, blocks) in all {
                 let Area {
-                    cells, cross_block, ..
+                    cells,
+                    cross_block,
+                    is_lazy,
+                    ..
                 } = *other;
                 area.cross_block.merge(cross_block);
-                others.push((cells, blocks));
+                others.push((cells, blocks, is_lazy));
             }
-            let others_last = others.iter().map(|(cells, blocks)| Last { cells, blocks });
-            let last = Last {
-                cells: &area.cells,
-                blocks: &blocks,
-            };
-            let last: Vec<Last<'_>> = std::iter::once(last).chain(others_last).collect();
-            settle(&mut area.cross_block, &last, false);
-            for (cells, _) in others {
+            let of_others = others.iter();
+            let of_others = of_others.filter(|(_, _, is_lazy)| *is_lazy);
+            let mut last: Vec<Last<'_>> = of_others
+                .map(|(cells, blocks, _)| Last { cells, blocks })
+                .collect();
+            if area.is_lazy {
+                last.push(Last {
+                    cells: &area.cells,
+                    blocks: &blocks,
+                });
+            }
+            let has_strong = area.cross_block.has_strong();
+            settle(&mut area.cross_block, &last, has_strong);
+            drop(last);
+            for (cells, ..) in others {
                 cells.recycle(above);
             }
             *own = Some(area);
@@ -621,20 +636,10 @@ impl Observer for Racecheck {
     }
 
     fn join(&mut self, mut worker: Self) {
-        let above = worker.block.clocks.now + 1;
         let blocks = Arc::new(std::mem::take(&mut worker.block.blocks));
-        let all = self.global.iter_mut().zip(worker.global.drain(..));
-        for (allocation, (own, other)) in all.enumerate() {
-            match (own, other) {
-                (_, Some(other)) if self.is_lazy => {
-                    self.of_others.push((allocation, other, Arc::clone(&blocks)));
-                }
-                (Some(own), Some(other)) => {
-                    own.cross_block.merge(other.cross_block);
-                    other.cells.recycle(above);
-                }
-                (own, Some(other)) => *own = Some(other),
-                (_, None) => {}
+        for (allocation, area) in worker.global.drain(..).enumerate() {
+            if let Some(area) = area {
+                self.of_others.push((allocation, area, Arc::clone(&blocks)));
             }
         }
         // The areas of several workers are recycled together.

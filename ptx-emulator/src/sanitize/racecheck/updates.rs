@@ -15,7 +15,7 @@ use super::super::finding::{Actor, Example, Problem};
 use super::super::launch_geometry::flatten;
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
-use super::{Racecheck, block_number};
+use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};
@@ -77,8 +77,13 @@ pub(super) struct Updates {
     live: [bool; 2],
     /// The stamp of the last strong access to global memory.
     global_strong: u32,
-    /// By space and number: where the pages of 16 words are that have been written to.
-    numbers: FxHashMap<(bool, u64), u32>,
+    /// The lowest and the highest word to which there are entries since the last barrier of the
+    /// block, of shared and of global memory.
+    range: [(u64, u64); 2],
+    /// By number of a page of global memory, 16 words: its place in `pages`.
+    of_global: FxHashMap<u64, u32>,
+    /// Of shared memory the same plus 1; 0 where there is none.
+    of_shared: Vec<u32>,
     /// Entries from before the last barrier of the block stay, and count as none.
     pages: Vec<[StrongWrites; PAGE]>,
     /// Plain loads of a word by threads that then try to replace it by `atom.cas`, as in the CUDA
@@ -89,6 +94,9 @@ pub(super) struct Updates {
 
 /// Words of a page of the table.
 const PAGE: usize = 16;
+
+/// A range that holds nothing.
+const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
 /// Pages that are kept beyond a barrier of the block.
 const MOST_PAGES: usize = 4096;
@@ -130,6 +138,7 @@ impl Updates {
     /// Forgets all: a barrier of the block orders them, or a block begins.
     pub(super) fn clear(&mut self) {
         self.live = [false; 2];
+        self.range = [NOWHERE; 2];
         if self.pages.len() > MOST_PAGES {
             self.forget();
         }
@@ -138,17 +147,33 @@ impl Updates {
     /// As [`Self::clear`], where stamps begin again.
     pub(super) fn forget(&mut self) {
         self.live = [false; 2];
+        self.range = [NOWHERE; 2];
         self.global_strong = 0;
-        self.numbers.clear();
+        self.of_global.clear();
+        self.of_shared.clear();
         self.pages.clear();
     }
 
     /// The strong writes to a word, for a new one.
     #[inline(always)]
     fn word(&mut self, is_global: bool, word: u64) -> &mut StrongWrites {
+        let range = &mut self.range[usize::from(is_global)];
+        *range = (range.0.min(word), range.1.max(word));
         let next = self.pages.len() as u32;
-        let key = (is_global, word / PAGE as u64);
-        let number = *self.numbers.entry(key).or_insert(next);
+        let page = word / PAGE as u64;
+        let number = if is_global {
+            *self.of_global.entry(page).or_insert(next)
+        } else {
+            let page = page as usize;
+            if page >= self.of_shared.len() {
+                self.of_shared.resize(page + 1, 0);
+            }
+            let number = &mut self.of_shared[page];
+            if *number == 0 {
+                *number = next + 1;
+            }
+            *number - 1
+        };
         if number == next {
             self.pages.push([StrongWrites::default(); PAGE]);
         }
@@ -157,8 +182,12 @@ impl Updates {
 
     /// The strong writes to a word, if there are any.
     fn known(&self, is_global: bool, word: u64) -> Option<&StrongWrites> {
-        let number = self.numbers.get(&(is_global, word / PAGE as u64))?;
-        self.pages[*number as usize].get((word % PAGE as u64) as usize)
+        let page = word / PAGE as u64;
+        let number = match is_global {
+            true => *self.of_global.get(&page)?,
+            false => self.of_shared.get(page as usize)?.checked_sub(1)?,
+        };
+        self.pages[number as usize].get((word % PAGE as u64) as usize)
     }
 
     /// Whether strong accesses to a space are recorded apart: the kernel has strong writes to it.
@@ -216,7 +245,13 @@ impl Racecheck {
         if is_global {
             self.note_plain_read(by, &flat);
         }
-        if !self.updates.live[usize::from(is_global)] {
+        let (from, to) = self.updates.range[usize::from(is_global)];
+        let last = u64::from(access.bytes) - 1;
+        let may_meet = |address: u64| {
+            let first = address.wrapping_add(own);
+            first / 4 <= to && first.wrapping_add(last) / 4 >= from
+        };
+        if !lanes(flat.mask).any(|lane| may_meet(flat.addresses[lane])) {
             return;
         }
         for lane in lanes(flat.mask) {
@@ -249,6 +284,16 @@ impl Racecheck {
     /// recorded, and a strong access counts as a read.
     fn note_plain_read(&mut self, by: u32, access: &MemoryAccess<'_>) {
         let block = block_number(self.block.index);
+        let start = self.block.clocks.block_start;
+        let has_strong =
+            |area: &Option<Box<Area>>| area.as_ref().is_some_and(|area| area.strong >= start);
+        let known = self.last_allocations[access.instruction.index()] as usize;
+        if let Some(&(base, length)) = self.geometry.allocations.get(known)
+            && !has_strong(&self.global[known])
+            && lanes(access.mask).all(|lane| access.addresses[lane].wrapping_sub(base) < length)
+        {
+            return;
+        }
         for lane in lanes(access.mask) {
             let address = access.addresses[lane];
             let Some(allocation) =
@@ -256,11 +301,7 @@ impl Racecheck {
             else {
                 continue;
             };
-            let start = self.block.clocks.block_start;
-            if self.global[allocation]
-                .as_ref()
-                .is_none_or(|area| area.strong < start)
-            {
+            if !has_strong(&self.global[allocation]) {
                 continue;
             }
             let mut view = self.view(Space::Global, allocation, by);
@@ -316,6 +357,18 @@ impl Racecheck {
         }
     }
 
+    /// Lets plain accesses to an allocation be recorded at once for races between blocks, as strong
+    /// ones are: the shadow memory does not tell them apart.
+    fn record_at_once(&mut self, space: Space, allocation: usize, by: u32) {
+        if space != Space::Global || !self.view(space, allocation, by).is_lazy {
+            return;
+        }
+        if let Some(area) = &mut self.global[allocation] {
+            area.settle(&self.block.blocks);
+            area.is_lazy = false;
+        }
+    }
+
     /// Records strong accesses of lanes to one allocation, or to shared memory, for races between
     /// blocks; the lanes that are left to [`Self::compare_write`]: those of other allocations, and
     /// those for which the shadow memory holds plain reads of this block.
@@ -331,6 +384,7 @@ impl Racecheck {
         let Some(allocation) = allocation else {
             return access.mask;
         };
+        self.record_at_once(access.space, allocation, by);
         let semantics = std::mem::take(&mut self.semantics);
         let block = block_number(self.block.index);
         let mut view = self.view(access.space, allocation, by);
@@ -383,6 +437,7 @@ impl Racecheck {
         };
         let block = block_number(self.block.index);
         let now = self.block.clocks.now;
+        self.record_at_once(access.space, allocation, by);
         let view = self.view(access.space, allocation, by);
         if !view.holds(address, access.bytes) {
             return;
