@@ -5,8 +5,9 @@ use super::run::{Outcome, Run};
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
 use super::{lane, simd};
-use crate::ir::{InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer};
+use crate::ir::{FloatFormat, InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer};
 use crate::observer::{Event, Observer};
+use ptx_syntax::ast::Type;
 
 impl<O: Observer> Run<'_, '_, O> {
     /// Operations that are too rare for the loop.
@@ -89,6 +90,7 @@ impl<O: Observer> Run<'_, '_, O> {
             LaneFunction::Integer(IntegerFunction::InsertField, _) => {
                 simd::insert_field_op(level, r, op, mask)
             }
+            LaneFunction::Float(..) if halves(level, r, op, mask) => true,
             _ => match op.is_narrow() {
                 true => simd::lane_op(level, r, op, mask),
                 false => simd::wide_lane_op(level, r, op, mask),
@@ -112,6 +114,36 @@ impl<O: Observer> Run<'_, '_, O> {
 }
 
 const NOTHING: Lanes32 = [0; LANES];
+
+/// An operation on f16 or on pairs of them in all lanes; false, with nothing done, where there is
+/// no such way.
+fn halves(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+    let (LaneFunction::Float(function, format), Register::Reg32(to)) =
+        (op.function, op.destination)
+    else {
+        return false;
+    };
+    let is_half = matches!(format.ty, Type::F16 | Type::F16x2);
+    if !is_half || format != FloatFormat::new(format.ty) || op.arguments.len() > 3 {
+        return false;
+    }
+    let mut x = [&NOTHING; 3];
+    for (row, argument) in x.iter_mut().zip(&op.arguments) {
+        match argument {
+            Register::Reg32(register) => *row = &r.regs32[register.0 as usize],
+            _ => return false,
+        }
+    }
+    let Some(row) = simd::halves(level, function, x) else {
+        return false;
+    };
+    let kept = match format.ty {
+        Type::F16 => 0xffff,
+        _ => u32::MAX,
+    };
+    set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane] & kept);
+    true
+}
 
 /// An operation on words in all lanes at once; false, with nothing done, where there is no such
 /// way.

@@ -590,10 +590,8 @@ impl Observer for Initcheck {
             Event::LaunchStart(launch) => self.launch_start(launch),
             Event::LaunchEnd { launch, fault } => self.launch_end(launch, fault),
             Event::BlockStart { block, .. } => self.block_start(block),
-            Event::Access { warp, accesses } => {
-                if !self.skips(&accesses) {
-                    self.accesses(warp, accesses);
-                }
+            Event::Access { warp, accesses } if !self.skips(&accesses) => {
+                self.accesses(warp, accesses);
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
             Event::HostRead {

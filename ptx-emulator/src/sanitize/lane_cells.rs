@@ -14,6 +14,9 @@ const WARP: u32 = 0x5fe0;
 /// The bits of an origin that tell threads and asynchronous operations apart.
 const THREAD: u32 = 0x5fff;
 
+/// The bit of asynchronous operations.
+const ASYNC: u32 = 0x4000;
+
 /// Whether the lanes of a mask access different cells.
 fn are_distinct(cells: &[usize; LANES], mask: u32) -> bool {
     let mut highest = None;
@@ -76,6 +79,16 @@ impl ShadowView<'_> {
         let count = (access.bytes >> self.cells.shift) as usize;
         let writes = access.kind == AccessKind::Store && !access.strong;
         let mut left = 0;
+        let are_known = match count {
+            _ if writes => false,
+            1 => self.are_known::<1>(cells, mask, origin),
+            2 => self.are_known::<2>(cells, mask, origin),
+            4 => self.are_known::<4>(cells, mask, origin),
+            _ => false,
+        };
+        if are_known {
+            return;
+        }
         if writes && !are_distinct(cells, mask) {
             left = mask;
         } else {
@@ -90,6 +103,41 @@ impl ShadowView<'_> {
         if left != 0 {
             self.record_each(access, cells, left, origin);
         }
+    }
+
+    /// Whether reads of `COUNT` cells by each lane change nothing: two other warps have read them
+    /// since the last synchronisation.
+    fn are_known<const COUNT: usize>(
+        &self,
+        cells: &[usize; LANES],
+        mask: u32,
+        origin: Origin,
+    ) -> bool {
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let shadow = &*self.cells;
+        let was_written = shadow.wrote_at >= since;
+        lanes(mask).all(|lane| {
+            let row = cells[lane]..cells[lane] + COUNT;
+            let column = |column: &[u32]| -> [u32; COUNT] {
+                let cells = column.get(row.clone()).and_then(|cells| cells.first_chunk());
+                cells.copied().unwrap_or([0; COUNT])
+            };
+            let (read, elsewhere) = (column(&shadow.read), column(&shadow.read_elsewhere));
+            let (reader, other) = (column(&shadow.reader), column(&shadow.other_reader));
+            let by = origin.with_lane(lane).0;
+            let mut changes = false;
+            for at in 0..COUNT {
+                let asynchronous = (reader[at] | other[at]) & ASYNC != 0;
+                let own = ((reader[at] ^ by) & WARP == 0) | ((other[at] ^ by) & THREAD == 0);
+                let is_current = (read[at] == now) & (elsewhere[at] == now);
+                changes |= !is_current | own | asynchronous;
+            }
+            if was_written {
+                let written = column(&shadow.written);
+                changes |= written.iter().any(|stamp| *stamp >= since);
+            }
+            !changes
+        })
     }
 
     /// Records accesses lane by lane.

@@ -23,7 +23,7 @@ macro_rules! row {
 // After the macro, which they use.
 mod convert;
 mod float;
-mod half;
+pub(super) mod half;
 pub(super) mod integer;
 #[cfg(test)]
 mod tests;

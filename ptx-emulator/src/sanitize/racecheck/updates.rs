@@ -400,6 +400,7 @@ impl Racecheck {
                 }
                 for (stamp, reader, _) in view.recorded_reads(cell) {
                     let is_plain = stamp >= start
+                        && reader.instruction() != origin.instruction()
                         && !reader.is_async()
                         && semantics[reader.instruction() as usize].is_plain_load;
                     left |= u32::from(is_plain) << lane;
