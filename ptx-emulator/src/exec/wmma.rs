@@ -49,22 +49,34 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         };
         // Extents are powers of two.
         let (shift, within) = (columns.trailing_zeros(), columns - 1);
+        let address_of = |lane: usize, element: usize| {
+            let number = (lane * in_lane + element) as u32;
+            let (row, column) = (number >> shift, number & within);
+            let (line, place) = if by_column {
+                (column, row)
+            } else {
+                (row, column)
+            };
+            let at = u64::from(line) * u64::from(strides[lane]) + u64::from(place);
+            bases[lane].wrapping_add(at * u64::from(bytes))
+        };
+        let first: [u64; LANES] = std::array::from_fn(|lane| address_of(lane, 0));
+        let is_in_row = in_lane <= columns as usize;
+        let steps = strides.map(|stride| match by_column {
+            true => u64::from(stride) * u64::from(bytes),
+            false => u64::from(bytes),
+        });
         let addresses_of = |element: usize| -> [u64; LANES] {
-            std::array::from_fn(|lane| {
-                let number = (lane * in_lane + element) as u32;
-                let (row, column) = (number >> shift, number & within);
-                let (line, place) = if by_column {
-                    (column, row)
-                } else {
-                    (row, column)
-                };
-                let at = u64::from(line) * u64::from(strides[lane]) + u64::from(place);
-                bases[lane].wrapping_add(at * u64::from(bytes))
-            })
+            match is_in_row {
+                true => std::array::from_fn(|lane| {
+                    first[lane].wrapping_add(steps[lane] * element as u64)
+                }),
+                false => std::array::from_fn(|lane| address_of(lane, element)),
+            }
         };
         // A lane's elements lie in one row: none lies outside if the first and the last do not.
         let ends = [addresses_of(0), addresses_of(in_lane - 1)];
-        let place = match in_lane <= columns as usize && bytes <= 4 {
+        let place = match is_in_row && bytes <= 4 {
             true => self.wmma_place(space, &ends, (bytes, stores)),
             false => None,
         };
@@ -138,25 +150,27 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         let in_lane = (moved.rows * moved.columns) as usize / LANES;
         let (period, base) = ((in_lane / packed).max(1), place.base());
         let mask = u32::MAX >> (32 - 8 * bytes);
-        let word = |shared: &[u32], at: usize| match place {
-            Backing::Global(words, _) => words[at / 4].load(Ordering::Relaxed),
-            _ => shared[at / 4],
+        let gather = |shared: &[u32], at: &[u64; LANES], words: &mut [u32; LANES], mask, up| {
+            let part = |word: u32, at: u64| (word >> (8 * (at % 4)) & mask) << up;
+            let all = words.iter_mut().zip(at);
+            match place {
+                Backing::Global(memory, _) => all.for_each(|(to, &at)| {
+                    *to |= part(memory[at as usize / 4].load(Ordering::Relaxed), at);
+                }),
+                _ => all.for_each(|(to, &at)| *to |= part(shared[at as usize / 4], at)),
+            }
         };
         for register in 0..period {
             let first = addresses_of(register * packed).map(|address| address.wrapping_sub(base));
             let mut words = [0; LANES];
             let is_whole = !moved.by_column && first.iter().fold(0, |any, at| any | at) % 4 == 0;
-            for part in 0..if is_whole { 1 } else { packed } {
-                let at = match part {
-                    0 => first,
-                    _ => addresses_of(register * packed + part)
-                        .map(|address| address.wrapping_sub(base)),
-                };
-                let mask = if is_whole { u32::MAX } else { mask };
-                for (to, at) in words.iter_mut().zip(at) {
-                    let at = at as usize;
-                    let element = word(self.shared, at) >> (8 * (at % 4)) & mask;
-                    *to |= element << (8 * bytes as usize * part);
+            if is_whole {
+                gather(self.shared, &first, &mut words, u32::MAX, 0);
+            } else {
+                for part in 0..packed {
+                    let at = addresses_of(register * packed + part);
+                    let at = at.map(|address| address.wrapping_sub(base));
+                    gather(self.shared, &at, &mut words, mask, 8 * bytes * part as u32);
                 }
             }
             // Further registers repeat the first ones.
