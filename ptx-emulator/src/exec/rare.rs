@@ -5,7 +5,9 @@ use super::run::{Outcome, Run};
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
 use super::{lane, simd};
-use crate::ir::{FloatFormat, InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer};
+use crate::ir::{
+    FloatFormat, InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer,
+};
 use crate::observer::{Event, Observer};
 use ptx_syntax::ast::Type;
 

@@ -306,7 +306,9 @@ impl<O: Observer> Run<'_, '_, O> {
     fn exec_sync(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
         let members = self.r.regs32[members as usize];
         let first = members[mask.trailing_zeros() as usize % LANES];
-        let different = members.iter().fold(0, |any, members| any | (members ^ first));
+        let different = members
+            .iter()
+            .fold(0, |any, members| any | (members ^ first));
         for inst in code {
             self.info = inst.info;
             self.observe_instruction(inst.info, mask);

@@ -10,11 +10,11 @@ use std::arch::x86_64::{
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 
-#[cfg(test)]
-use super::rows::wide::{self, WideLanes, WideOperands};
 use super::rows;
 #[cfg(test)]
 use super::rows::Operands;
+#[cfg(test)]
+use super::rows::wide::{self, WideLanes, WideOperands};
 use super::run::{self, RawFault, Run, Stop};
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};

@@ -255,8 +255,9 @@ impl<'r, O: Observer> Run<'r, '_, O> {
             return false;
         }
         let mut parts = [[[0i32; FACTORS]; 2]; 2];
-        for ((registers, count), parts) in
-            [(&product.a, m * k), (&product.b, k * n)].into_iter().zip(&mut parts)
+        for ((registers, count), parts) in [(&product.a, m * k), (&product.b, k * n)]
+            .into_iter()
+            .zip(&mut parts)
         {
             let in_lane = count / LANES;
             for (i, register) in registers.iter().take(in_lane / packed).enumerate() {

@@ -418,6 +418,12 @@ impl CrossBlockRaces {
         self.strong.is_some()
     }
 
+    /// What is recorded of a cell: writes and reads, each as (block, origin).
+    #[cfg(test)]
+    pub(super) fn of(&self, cell: usize) -> [Vec<(u32, Origin)>; 2] {
+        [&self.writes, &self.reads].map(|accesses| accesses.of(cell).each().collect())
+    }
+
     /// Number of aligned rows of 32 cells.
     pub(super) fn rows(&self) -> usize {
         self.writes.rows.len()

@@ -1,5 +1,7 @@
 //! The checker of uninitialised reads.
 
+mod known;
+
 use super::finding::{Actor, Example, Finding, Problem, Severity, Site, Tally};
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::Origin;
@@ -10,9 +12,9 @@ use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    Accesses, AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, Observer, Progress,
-    RepeatedAccess, WarpContext,
+    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
 };
+use known::unwritten_lanes;
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
 ///
@@ -364,17 +366,6 @@ impl Initcheck {
     }
 }
 
-/// The lanes that read a cell without a mark from `mark` on, or outside of the memory.
-fn unwritten_lanes(access: &MemoryAccess<'_>, base: u64, marks: &Marks, mark: u32) -> u32 {
-    let mut left = 0;
-    for lane in lanes(access.mask) {
-        let cell = (access.addresses[lane].wrapping_sub(base) >> marks.shift) as usize;
-        let is_known = marks.marks.get(cell).is_some_and(|known| *known >= mark);
-        left |= u32::from(!is_known) << lane;
-    }
-    left
-}
-
 impl Initcheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let geometry = LaunchGeometry::new(launch);
@@ -480,77 +471,6 @@ impl Initcheck {
         if atomic || shape == Shape::Other || !self.regular(by, access, shape) {
             self.irregular(by, access);
         }
-    }
-
-    /// Whether all lanes access an allocation that was written before the launch.
-    fn is_complete(&mut self, access: &MemoryAccess<'_>) -> bool {
-        let (mask, bytes) = (access.mask, u64::from(access.bytes));
-        let first = access.addresses[mask.trailing_zeros() as usize % LANES];
-        let Some(allocation) = self.allocation_index(access.instruction, first, bytes) else {
-            return false;
-        };
-        if !self.complete[allocation] {
-            return false;
-        }
-        let (base, length) = self.geometry.allocations[allocation];
-        let mut outside = 0;
-        for (lane, address) in access.addresses.iter().enumerate() {
-            outside |= u32::from(address.wrapping_sub(base) > length - bytes) << lane;
-        }
-        outside & mask == 0
-    }
-
-    #[inline(always)]
-    fn accesses(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
-        match accesses.0 {
-            Form::Full(access) => self.memory_access(warp, access),
-            Form::Repeated(access) => self.repeated_access(warp, &access),
-            Form::Loads(loads) => {
-                for access in loads.each() {
-                    self.repeated_access(warp, &access);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) {
-        if !self.are_known(warp, access) {
-            access.expand(|access| self.memory_access(warp, access));
-        }
-    }
-
-    /// Whether an access is a read of a few addresses of shared memory that were all written.
-    #[inline(never)]
-    fn are_known(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
-        let is_read = access.kind == AccessKind::Load && access.space == Space::Shared;
-        if !is_read || self.shapes.repeated(access) != Shape::Other {
-            return false;
-        }
-        let own = self.geometry.shared_start(self.geometry.warp(warp));
-        let marks = &self.shared;
-        let groups = self.shapes.groups(access);
-        if groups.len() > LANES / 2 || access.bytes.trailing_zeros() < marks.shift {
-            return false;
-        }
-        let count = (access.bytes >> marks.shift) as usize;
-        groups.iter().all(|group| {
-            let address = access.first_address.wrapping_add(group.distance);
-            let first = (address.wrapping_add(own) >> marks.shift) as usize;
-            let cells = marks.marks.get(first..first.saturating_add(count));
-            cells.is_some_and(|cells| cells.iter().all(|known| *known >= self.mark))
-        })
-    }
-
-    /// Whether accesses need not be looked at: all global memory was written before the launch.
-    #[inline(always)]
-    fn skips(&self, accesses: &Accesses<'_>) -> bool {
-        let space = match accesses.0 {
-            Form::Full(access) => access.space,
-            Form::Repeated(access) => access.space,
-            Form::Loads(loads) => loads.space,
-        };
-        self.all_complete && space == Space::Global
     }
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {

@@ -119,7 +119,9 @@ impl ShadowView<'_> {
         lanes(mask).all(|lane| {
             let row = cells[lane]..cells[lane] + COUNT;
             let column = |column: &[u32]| -> [u32; COUNT] {
-                let cells = column.get(row.clone()).and_then(|cells| cells.first_chunk());
+                let cells = column
+                    .get(row.clone())
+                    .and_then(|cells| cells.first_chunk());
                 cells.copied().unwrap_or([0; COUNT])
             };
             let (read, elsewhere) = (column(&shadow.read), column(&shadow.read_elsewhere));
@@ -279,7 +281,11 @@ impl ShadowView<'_> {
         let count = shadow.written.len();
         let (written, writer) = (&mut shadow.written[..count], &mut shadow.writer[..count]);
         let kept_from = others.as_ref().map_or(u32::MAX, Others::kept_from);
-        let highest = || cells.iter().fold(0, |highest, &cell| written[cell].max(highest));
+        let highest = || {
+            cells
+                .iter()
+                .fold(0, |highest, &cell| written[cell].max(highest))
+        };
         if is_quiet && (kept_from == u32::MAX || highest() < kept_from) {
             for lane in lanes(mask) {
                 written[cells[lane]] = now;

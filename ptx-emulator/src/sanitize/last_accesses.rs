@@ -117,7 +117,10 @@ impl Others<'_> {
         new: Origin,
     ) {
         let (limit, is_lazy) = (self.limit(), self.is_lazy);
-        if stamps.iter().fold(true, |all, stamp| all & (*stamp < limit)) {
+        if stamps
+            .iter()
+            .fold(true, |all, stamp| all & (*stamp < limit))
+        {
             if !is_lazy {
                 self.races.note_read_row::<CELLS>(first, self.block, new);
             }
@@ -136,7 +139,10 @@ impl Others<'_> {
         new: Origin,
     ) {
         let (limit, is_lazy) = (self.limit(), self.is_lazy);
-        if stamps.iter().fold(true, |all, stamp| all & (*stamp < limit)) {
+        if stamps
+            .iter()
+            .fold(true, |all, stamp| all & (*stamp < limit))
+        {
             if !is_lazy {
                 self.races.note_write_row::<CELLS>(first, self.block, new);
             }
@@ -207,9 +213,8 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
             reads = reads.with(last.blocks.span(last.row(&last.cells.read, row)));
         }
         // Where nothing is read, each cell of one worker was written once.
-        let is_quiet = writes.is_none()
-            || writes.with(reads).is_of_one()
-            || reads.is_none() && writers == 1;
+        let is_quiet =
+            writes.is_none() || writes.with(reads).is_of_one() || reads.is_none() && writers == 1;
         if every || !is_quiet {
             all.iter().for_each(|last| last.add(row, races));
         }
@@ -219,6 +224,72 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is recorded late is what is recorded at once, with the first instruction of each block.
+    #[test]
+    fn late_records_are_those_made_at_once() {
+        const CELLS: usize = 2 * LANES + 5;
+        let mut state = 0x2545_f491u32;
+        let mut random = |limit: u32| {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            state % limit
+        };
+        for _ in 0..50 {
+            let mut all = [true, false].map(|is_lazy| {
+                let races = CrossBlockRaces::new(4 * CELLS as u64, 2);
+                (is_lazy, races, ShadowMemory::new(4 * CELLS as u64, 7))
+            });
+            let (mut blocks, mut stamp) = (Blocks::default(), 7);
+            for block in [1, 2, 5, 6, 9] {
+                stamp += 1;
+                let start = stamp;
+                blocks.begin(start, block);
+                for _ in 0..60 {
+                    stamp += random(2);
+                    let cell = random(CELLS as u32) as usize;
+                    let origin = Origin::new(random(4) as usize, false, 0, random(3));
+                    let is_write = random(2) == 0;
+                    for (is_lazy, races, cells) in &mut all {
+                        let mut others = Others {
+                            races,
+                            blocks: &blocks,
+                            is_lazy: *is_lazy,
+                            start,
+                            block,
+                        };
+                        if is_write {
+                            let old = (cells.written[cell], cells.writer[cell]);
+                            others.write(cell, old, origin);
+                            (cells.written[cell], cells.writer[cell]) = (stamp, origin.0);
+                            cells.wrote_at = stamp;
+                        } else {
+                            let old = (cells.read[cell], cells.reader[cell]);
+                            others.read(cell, old, origin);
+                            (cells.read[cell], cells.reader[cell]) = (stamp, origin.0);
+                        }
+                    }
+                }
+            }
+            let [(_, late, cells), (_, at_once, _)] = &mut all;
+            let last = Last {
+                cells,
+                blocks: &blocks,
+            };
+            let mut in_part = late.clone();
+            settle(&mut in_part, &[last], false);
+            settle(late, &[last], true);
+            for cell in 0..CELLS {
+                assert_eq!(late.of(cell), at_once.of(cell), "{cell}");
+                // Rows without conflicts may be left out.
+                let [writes, reads] = at_once.spans(cell / LANES);
+                if !writes.is_none() && !writes.with(reads).is_of_one() && !reads.is_none() {
+                    assert_eq!(in_part.of(cell), at_once.of(cell), "{cell}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn stamps_belong_to_the_block_that_ran() {

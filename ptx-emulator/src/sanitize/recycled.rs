@@ -88,7 +88,10 @@ pub(super) fn keep_columns(columns: Columns, above: u32) {
     if above > MOST_STAMP {
         // Stamps begin anew, for launches that have none of these.
         let old = std::mem::take(&mut pool.columns);
-        pool.bytes -= old.iter().map(|(columns, _)| bytes_of(columns)).sum::<usize>();
+        pool.bytes -= old
+            .iter()
+            .map(|(columns, _)| bytes_of(columns))
+            .sum::<usize>();
         pool.above = 1;
         return;
     }

@@ -468,7 +468,13 @@ fn pairs_of_halves_are_as_without_conversions_of_the_processor() {
         state
     };
     let edges = [
-        0x0000_8000, 0x0001_8001, 0x03ff_0400, 0x7bff_fbff, 0x7c00_fc00, 0x7c01_7e00, 0x3c00_bc00,
+        0x0000_8000,
+        0x0001_8001,
+        0x03ff_0400,
+        0x7bff_fbff,
+        0x7c00_fc00,
+        0x7c01_7e00,
+        0x3c00_bc00,
     ];
     for round in 0..4000 {
         let mut row = || -> Lanes32 {
@@ -485,7 +491,11 @@ fn pairs_of_halves_are_as_without_conversions_of_the_processor() {
             let wanted = super::half::half(function, format, [&a, &b, &c]);
             for level in simd::Level::available() {
                 if let Some(row) = simd::halves(level, function, [&a, &b, &c]) {
-                    assert_eq!(Some(row), wanted, "{function:?} {level:?} of {a:x?} {b:x?} {c:x?}");
+                    assert_eq!(
+                        Some(row),
+                        wanted,
+                        "{function:?} {level:?} of {a:x?} {b:x?} {c:x?}"
+                    );
                 }
             }
         }

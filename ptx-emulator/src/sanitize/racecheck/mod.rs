@@ -1,6 +1,7 @@
 //! The race checker.
 
 mod accesses;
+mod areas;
 mod deferred_reads;
 mod fine_grained;
 mod settled_reads;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use super::clocks::{Clocks, first_barrier};
 use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
-use super::last_accesses::{Blocks, Last, settle};
+use super::last_accesses::Blocks;
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::recycled;
 use super::semantics::Semantics;
@@ -28,6 +29,7 @@ use crate::observer::{
     AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext, MemoryAccess,
     Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
+use areas::Area;
 use deferred_reads::DeferredReads;
 use settled_reads::{Key, SettledReads};
 use stored::StoredValuesOf;
@@ -120,37 +122,6 @@ pub(super) struct BlockState {
     seen: BlockSet,
     /// Whether a thread has executed a fence.
     fenced: bool,
-}
-
-/// The shadow of an allocation.
-#[derive(Clone, Debug)]
-struct Area {
-    base: u64,
-    cells: ShadowMemory,
-    cross_block: CrossBlockRaces,
-    /// The stamp of the last strong access.
-    strong: u32,
-    /// Whether races between blocks are recorded as late as possible: unless there are strong
-    /// accesses that are recorded apart.
-    is_lazy: bool,
-}
-
-impl Area {
-    /// Adds what its cells hold to what is recorded of several blocks.
-    fn settle(&mut self, blocks: &Blocks) {
-        if self.is_lazy {
-            let cells = &self.cells;
-            settle(&mut self.cross_block, &[Last { cells, blocks }], true);
-        }
-    }
-
-    /// Splits cells into cells of `1 << shift` bytes.
-    fn refine(&mut self, shift: u32, start: u32) {
-        if shift < self.cells.shift {
-            self.cells.refine(shift, start);
-            self.cross_block.refine(shift);
-        }
-    }
 }
 
 impl Racecheck {
@@ -328,77 +299,6 @@ impl Racecheck {
         self.findings = self.tally.graded_findings(&self.geometry, excuse);
         self.geometry.contents = Arc::default();
         self.recycle();
-    }
-
-    /// Brings together what all workers recorded.
-    fn settle(&mut self) {
-        let above = self.block.clocks.now + 1;
-        let own_blocks = Arc::new(std::mem::take(&mut self.block.blocks));
-        let mut of_all: Vec<Vec<_>> = vec![Vec::new(); self.global.len()];
-        for (allocation, own) in self.global.iter_mut().enumerate() {
-            let own = own.take().map(|area| (area, Arc::clone(&own_blocks)));
-            of_all[allocation].extend(own);
-        }
-        for (allocation, area, blocks) in self.of_others.drain(..) {
-            of_all[allocation].push((area, blocks));
-        }
-        for (own, mut all) in self.global.iter_mut().zip(of_all) {
-            let shift = all.iter().map(|(area, _)| area.cells.shift).min();
-            for (area, _) in &mut all {
-                area.refine(shift.unwrap_or(2), above);
-            }
-            let mut all = all.into_iter();
-            let Some((mut area, blocks)) = all.next() else {
-                continue;
-            };
-            let mut others = Vec::new();
-            for (other, blocks) in all {
-                let Area {
-                    cells,
-                    cross_block,
-                    is_lazy,
-                    ..
-                } = *other;
-                area.cross_block.merge(cross_block);
-                others.push((cells, blocks, is_lazy));
-            }
-            let of_others = others.iter();
-            let of_others = of_others.filter(|(_, _, is_lazy)| *is_lazy);
-            let mut last: Vec<Last<'_>> = of_others
-                .map(|(cells, blocks, _)| Last { cells, blocks })
-                .collect();
-            if area.is_lazy {
-                last.push(Last {
-                    cells: &area.cells,
-                    blocks: &blocks,
-                });
-            }
-            let has_strong = area.cross_block.has_strong();
-            settle(&mut area.cross_block, &last, has_strong);
-            drop(last);
-            for (cells, ..) in others {
-                cells.recycle(above);
-            }
-            *own = Some(area);
-        }
-    }
-
-    /// Leaves the shadow, which is large and not needed any more, to later launches.
-    fn recycle(&mut self) {
-        let above = self.block.clocks.now + 1;
-        for area in self.global.drain(..).flatten() {
-            area.cells.recycle(above);
-            area.cross_block.recycle();
-        }
-        for (_, area, _) in self.of_others.drain(..) {
-            area.cells.recycle(above);
-            area.cross_block.recycle();
-        }
-        // Operations that are in flight have stamps of their own.
-        let shared = std::mem::take(&mut self.shared);
-        if !self.has_async {
-            shared.recycle(above);
-        }
     }
 
     fn block_start(&mut self, block: [u32; 3]) {
