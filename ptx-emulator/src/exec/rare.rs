@@ -92,7 +92,11 @@ impl<O: Observer> Run<'_, '_, O> {
             LaneFunction::Integer(IntegerFunction::InsertField, _) => {
                 simd::insert_field_op(level, r, op, mask)
             }
-            LaneFunction::Float(..) if halves(level, r, op, mask) => true,
+            LaneFunction::Float(_, format)
+                if matches!(format.ty, Type::F16 | Type::F16x2) && halves(level, r, op, mask) =>
+            {
+                true
+            }
             _ => match op.is_narrow() {
                 true => simd::lane_op(level, r, op, mask),
                 false => simd::wide_lane_op(level, r, op, mask),
@@ -125,8 +129,7 @@ fn halves(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> 
     else {
         return false;
     };
-    let is_half = matches!(format.ty, Type::F16 | Type::F16x2);
-    if !is_half || format != FloatFormat::new(format.ty) || op.arguments.len() > 3 {
+    if format != FloatFormat::new(format.ty) || op.arguments.len() > 3 {
         return false;
     }
     let mut x = [&NOTHING; 3];
