@@ -58,12 +58,42 @@ impl<O: Observer> Run<'_, '_, O> {
     /// different spaces are left to the slow path.
     #[inline(always)]
     pub(super) fn resolve(&self, address: &Address, mask: u32) -> (Space, [u64; LANES]) {
-        let mut addresses = self.addresses(address);
+        let mut addresses = [0; LANES];
+        let space = self.resolve_into(address, mask, &mut addresses);
+        (space, addresses)
+    }
+
+    /// As [`Self::resolve`].
+    #[inline(always)]
+    fn resolve_into(&self, address: &Address, mask: u32, to: &mut [u64; LANES]) -> Space {
+        let offset = address.offset as u64;
+        match (address.space, address.base) {
+            (Space::Generic | Space::Param | Space::Cluster, _) => {
+                let space;
+                (space, *to) = self.resolve_any(address, mask, self.addresses(address));
+                return space;
+            }
+            (_, AddressBase::Reg64(reg)) => {
+                let base = &self.r.regs64[reg.0 as usize];
+                for (to, base) in to.iter_mut().zip(base) {
+                    *to = base.wrapping_add(offset);
+                }
+            }
+            _ => *to = self.addresses(address),
+        }
+        address.space
+    }
+
+    /// As [`Self::resolve`], where the space may be another than the instruction names.
+    #[inline(never)]
+    fn resolve_any(
+        &self,
+        address: &Address,
+        mask: u32,
+        mut addresses: [u64; LANES],
+    ) -> (Space, [u64; LANES]) {
         if address.space == Space::Cluster {
             return self.resolve_cluster(addresses);
-        }
-        if address.space != Space::Generic && address.space != Space::Param {
-            return (address.space, addresses);
         }
         let first = addresses[mask.trailing_zeros() as usize % LANES];
         let space = space_of(first);
@@ -199,14 +229,15 @@ impl<O: Observer> Run<'_, '_, O> {
                 this.load_slow(index, group)
             });
         }
-        let (space, addresses) = self.resolve(&load.address, mask);
+        let mut addresses = [0; LANES];
+        let space = self.resolve_into(&load.address, mask, &mut addresses);
         let in_order = O::STRONG_IN_ORDER && load.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
         self.patterns[index].observe_other(self.lane_offsets);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
-        if self.load_together(load, space, &addresses, mask, bytes) {
+        if self.load_together(index, space, &addresses, mask, bytes) {
             return Ok(());
         }
         self.load_lanes(load, space, &addresses, mask, bytes)
@@ -256,7 +287,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 this.store_slow(index, group)
             });
         }
-        let (space, addresses) = self.resolve(&store.address, mask);
+        let mut addresses = [0; LANES];
+        let space = self.resolve_into(&store.address, mask, &mut addresses);
         let in_order = O::STRONG_IN_ORDER && store.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
@@ -272,7 +304,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 accesses: Accesses::full(&access),
             });
         }
-        if self.store_together(store, space, &addresses, mask, bytes) {
+        if self.store_together(index, space, &addresses, mask, bytes) {
             return Ok(());
         }
         self.store_lanes(store, space, &addresses, mask, bytes)

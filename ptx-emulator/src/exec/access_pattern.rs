@@ -67,6 +67,10 @@ pub(super) struct AccessPattern {
     plain: bool,
     /// Offset of the last access in its allocation, in words.
     previous: usize,
+    /// The allocation that the slow path accessed last.
+    pub near: u32,
+    /// The version of the lane offsets at the last access.
+    seen: u64,
     /// Bytes from the lowest address to the end of the highest access.
     span: u64,
     /// The registers of a load of 4-byte elements all of which are used.
@@ -121,6 +125,8 @@ impl AccessPattern {
             plain,
             previous: 0,
             span: u64::from(bytes),
+            near: 0,
+            seen: 0,
             registers: [NO_REGISTER; 4],
             count: 0,
             word_offsets: [0; LANES],
@@ -189,6 +195,10 @@ impl AccessPattern {
             }
         }
         if self.version != offsets.version {
+            // What is not seen twice is not worth it.
+            if std::mem::replace(&mut self.seen, offsets.version) != offsets.version {
+                return None;
+            }
             self.learn(offsets);
         }
         if let Some(location) = self.known_location(offsets, visit) {

@@ -44,7 +44,14 @@ impl<O: Observer> Run<'_, '_, O> {
         match place {
             Backing::Shared => {
                 let words = &mut *self.shared;
-                for lane in lanes(mask) {
+                if is_sum(atomic) {
+                    for lane in lanes(mask) {
+                        let to = &mut words[word(lane)];
+                        old[lane] = *to;
+                        *to = to.wrapping_add(operands[lane]);
+                    }
+                }
+                for lane in lanes(if is_sum(atomic) { 0 } else { mask }) {
                     let to = &mut words[word(lane)];
                     old[lane] = *to;
                     *to = next(atomic, space, *to, operands[lane], second[lane]);

@@ -39,7 +39,21 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         space: Space,
         addresses: &[u64; LANES],
         mask: u32,
+        what: (u32, bool),
+    ) -> Option<Backing<'r>> {
+        self.place_near(space, addresses, mask, what, &mut 0)
+    }
+
+    /// As [`Self::place`]; `near` is the allocation to look at first, and becomes that which was
+    /// found.
+    #[inline(always)]
+    pub(super) fn place_near(
+        &self,
+        space: Space,
+        addresses: &[u64; LANES],
+        mask: u32,
         (bytes, writes): (u32, bool),
+        near: &mut u32,
     ) -> Option<Backing<'r>> {
         let (place, length) = match space {
             Space::Shared => (Backing::Shared, u64::from(self.launch.shared_bytes)),
@@ -47,7 +61,7 @@ impl<'r, O: Observer> Run<'r, '_, O> {
             Space::Global | Space::Const => {
                 let first = addresses[mask.trailing_zeros() as usize % LANES];
                 let launch = self.launch;
-                let allocation = launch.allocation(first, u64::from(bytes))?;
+                let allocation = launch.allocation_near(near, first, u64::from(bytes))?;
                 let is_writable = space == Space::Global && allocation.base >= GLOBAL_BASE;
                 if allocation.is_heap || writes && !is_writable {
                     return None;
@@ -66,17 +80,21 @@ impl<'r, O: Observer> Run<'r, '_, O> {
     /// [`Run::load_lanes`].
     pub(super) fn load_together(
         &mut self,
-        load: &Load,
+        index: usize,
         space: Space,
         addresses: &[u64; LANES],
         mask: u32,
         bytes: u32,
     ) -> bool {
+        let load = &self.program.loads[index];
         // These must not tear.
         if load.strong && load.bytes == 8 {
             return false;
         }
-        let Some(place) = self.place(space, addresses, mask, (bytes, false)) else {
+        let mut near = self.patterns[index].near;
+        let place = self.place_near(space, addresses, mask, (bytes, false), &mut near);
+        self.patterns[index].near = near;
+        let Some(place) = place else {
             return false;
         };
         let accesses = LaneAddresses {
@@ -108,16 +126,21 @@ impl<'r, O: Observer> Run<'r, '_, O> {
     /// A store of all lanes of a mask; as [`Self::load_together`].
     pub(super) fn store_together(
         &mut self,
-        store: &Store,
+        index: usize,
         space: Space,
         addresses: &[u64; LANES],
         mask: u32,
         bytes: u32,
     ) -> bool {
+        let store = &self.program.stores[index];
+        let site = self.program.loads.len() + index;
         if store.strong && store.bytes == 8 {
             return false;
         }
-        let Some(place) = self.place(space, addresses, mask, (bytes, true)) else {
+        let mut near = self.patterns[site].near;
+        let place = self.place_near(space, addresses, mask, (bytes, true), &mut near);
+        self.patterns[site].near = near;
+        let Some(place) = place else {
             return false;
         };
         if store.release {

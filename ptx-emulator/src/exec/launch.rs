@@ -142,6 +142,25 @@ impl Launch<'_> {
         holds.then_some(index)
     }
 
+    /// The allocation that holds all of the bytes; `near` is the index of the one to look at first,
+    /// and becomes that of the one that was found.
+    #[inline(always)]
+    pub(crate) fn allocation_near(
+        &self,
+        near: &mut u32,
+        address: u64,
+        bytes: u64,
+    ) -> Option<&Allocation> {
+        if let Some(allocation) = self.allocations.get(*near as usize)
+            && !allocation.is_heap
+            && allocation.contains(address, bytes)
+        {
+            return Some(allocation);
+        }
+        *near = self.allocation_index(address, bytes)? as u32;
+        Some(&self.allocations[*near as usize])
+    }
+
     pub(crate) fn allocation(&self, address: u64, bytes: u64) -> Option<&Allocation> {
         self.allocation_index(address, bytes)
             .map(|index| self.allocations[index].as_ref())

@@ -13,7 +13,7 @@
 use super::float;
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
-use super::tensor_sum::{Factor, Line, MAX_DEPTH, Tile, dot_product, is_special};
+use super::tensor_sum::{Factor, Factors, Line, MAX_DEPTH, Tile, dot_product, is_special};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
@@ -147,21 +147,27 @@ impl<O: Observer> Run<'_, '_, O> {
                     if factors.has_special {
                         return false;
                     }
-                    let values = [&factors.significands, &factors.exponents];
-                    for lane in 0..LANES {
-                        let (group, k) = (lane / 4, packed * (lane % 4) + part);
-                        let at = match is_b {
-                            0 => (group + 8 * (i % 2)) * depth + k + 4 * packed * (i / 2),
-                            _ => (k + 4 * packed * i) * COLUMNS + group,
-                        };
-                        let to = if is_b == 0 {
-                            a.each_mut().map(|a| &mut a[at])
-                        } else {
-                            b.each_mut().map(|b| &mut b[at])
-                        };
-                        for (to, values) in to.into_iter().zip(values) {
-                            *to = values[lane];
+                    let Factors {
+                        significands,
+                        exponents,
+                        ..
+                    } = &factors;
+                    // From one lane of a group to the next, and from one group to the next.
+                    let (first, steps) = match is_b {
+                        0 => {
+                            let first = 8 * (i % 2) * depth + part + 4 * packed * (i / 2);
+                            (first, (packed, depth))
                         }
+                        _ => ((part + 4 * packed * i) * COLUMNS, (packed * COLUMNS, 1)),
+                    };
+                    let [to, exponents_to] = match is_b {
+                        0 => a.each_mut().map(|a| &mut a[first..]),
+                        _ => b.each_mut().map(|b| &mut b[first..]),
+                    };
+                    for lane in 0..LANES {
+                        let at = lane % 4 * steps.0 + lane / 4 * steps.1;
+                        to[at] = significands[lane];
+                        exponents_to[at] = exponents[lane];
                     }
                 }
             }
@@ -171,12 +177,20 @@ impl<O: Observer> Run<'_, '_, O> {
             let (row, column) = element(i, lane);
             row * COLUMNS + column
         };
+        let is_word = |register: &Register| matches!(register, Register::Reg32(_));
+        if !product.d.iter().all(is_word) {
+            return false;
+        }
         for (i, register) in product.c.iter().enumerate() {
+            let Register::Reg32(register) = register else {
+                return false;
+            };
+            let words = &self.r.regs32[register.0 as usize];
             for lane in 0..LANES {
-                c[place(i, lane)] = read(&self.r, *register, lane) as u32;
+                c[place(i, lane)] = words[lane];
             }
         }
-        if c.iter().any(|&bits| is_special(bits)) {
+        if c.iter().fold(false, |any, &bits| any | is_special(bits)) {
             return false;
         }
         let tile = Tile {
@@ -190,8 +204,11 @@ impl<O: Observer> Run<'_, '_, O> {
         let mut d = [0; MAX_ROWS * COLUMNS];
         simd::tile(level, &tile, &mut d);
         for (i, register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
-                write(&mut self.r, *register, lane, d[place(i, lane)].into());
+            if let Register::Reg32(register) = register {
+                let words = &mut self.r.regs32[register.0 as usize];
+                for lane in 0..LANES {
+                    words[lane] = d[place(i, lane)];
+                }
             }
         }
         true

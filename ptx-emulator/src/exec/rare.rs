@@ -1,11 +1,15 @@
 //! Operations that are too rare for the inner loop.
 
+use super::rows::{self, wide};
 use super::run::{Outcome, Run};
-use super::vector::{LANES, Lanes32, collect, store_lanes32, store_lanes64};
+use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
 use super::{lane, simd};
-use crate::ir::{InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer};
+use crate::ir::{
+    FloatFormat, InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer,
+};
 use crate::observer::{Event, Observer};
+use ptx_syntax::ast::Type;
 
 impl<O: Observer> Run<'_, '_, O> {
     /// Operations that are too rare for the loop.
@@ -61,128 +65,6 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// All lanes at once; false, with nothing done, where there is no such way.
-    #[inline(always)]
-    fn lane_op_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
-        const NOTHING: Lanes32 = [0; LANES];
-        let mut x = [&NOTHING; 3];
-        if let LaneFunction::AddCarry(_) | LaneFunction::SubCarry(_) = op.function {
-            return self.carry_by_row(op, mask);
-        }
-        if op.carry_out.is_some() {
-            return false;
-        }
-        if op.arguments.len() > x.len() {
-            return self.insert_field_by_row(op, mask);
-        }
-        if let Register::Reg64(_) = op.destination {
-            return self.lane_op_by_wide_row(op, mask);
-        }
-        for (row, argument) in x.iter_mut().zip(&op.arguments) {
-            match argument {
-                Register::Reg32(register) => *row = &self.r.regs32[register.0 as usize],
-                _ => return self.lane_op_by_wide_row(op, mask),
-            }
-        }
-        let Some(row) = simd::lane_row(self.launch.level, op.function, x) else {
-            return false;
-        };
-        match op.destination {
-            Register::Reg32(to) => {
-                store_lanes32::<false>(&mut self.r.regs32[to.0 as usize], mask, |lane| row[lane]);
-            }
-            Register::Predicate(to) => {
-                let bits = collect(|lane| row[lane] & 1 != 0);
-                self.r.set_predicate(mask, to.0, bits);
-            }
-            Register::Reg64(_) => return false,
-        }
-        true
-    }
-
-    /// `add.cc` and similar instructions, of words.
-    #[inline(never)]
-    fn carry_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
-        let &[Register::Reg32(a), Register::Reg32(b), ref carry @ ..] = op.arguments.as_slice()
-        else {
-            return false;
-        };
-        let carries = match carry {
-            [] => 0,
-            [Register::Predicate(carry)] => self.r.predicates[carry.0 as usize],
-            _ => return false,
-        };
-        let (a, b) = (&self.r.regs32[a.0 as usize], &self.r.regs32[b.0 as usize]);
-        let b = match op.function {
-            LaneFunction::AddCarry(ty) if ty.bytes() == 4 => *b,
-            LaneFunction::SubCarry(ty) if ty.bytes() == 4 => b.map(|word| !word),
-            _ => return false,
-        };
-        let Register::Reg32(to) = op.destination else {
-            return false;
-        };
-        let (row, carries) = simd::add_carry(self.launch.level, a, &b, carries);
-        store_lanes32::<false>(&mut self.r.regs32[to.0 as usize], mask, |lane| row[lane]);
-        if let Some(carry_out) = op.carry_out {
-            self.r.set_predicate(mask, carry_out.0, carries);
-        }
-        true
-    }
-
-    /// `bfi.b32`
-    #[inline(never)]
-    fn insert_field_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
-        let LaneFunction::Integer(IntegerFunction::InsertField, ty) = op.function else {
-            return false;
-        };
-        let (4, Register::Reg32(to)) = (ty.bytes(), op.destination) else {
-            return false;
-        };
-        let &[
-            Register::Reg32(a),
-            Register::Reg32(b),
-            Register::Reg32(c),
-            Register::Reg32(d),
-        ] = op.arguments.as_slice()
-        else {
-            return false;
-        };
-        let x = [a, b, c, d].map(|register| &self.r.regs32[register.0 as usize]);
-        let row = simd::insert_field(self.launch.level, x);
-        store_lanes32::<false>(&mut self.r.regs32[to.0 as usize], mask, |lane| row[lane]);
-        true
-    }
-
-    /// The same with operands or a result of 64 bits.
-    #[inline(never)]
-    fn lane_op_by_wide_row(&mut self, op: &LaneOp, mask: u32) -> bool {
-        let mut x = [[0; LANES]; 3];
-        for (row, argument) in x.iter_mut().zip(&op.arguments) {
-            match argument {
-                Register::Reg32(register) => {
-                    *row = self.r.regs32[register.0 as usize].map(u64::from);
-                }
-                Register::Reg64(register) => *row = self.r.regs64[register.0 as usize],
-                Register::Predicate(_) => return false,
-            }
-        }
-        let [a, b, c] = &x;
-        let Some(row) = simd::wide_lane_row(self.launch.level, op.function, [a, b, c]) else {
-            return false;
-        };
-        match op.destination {
-            Register::Reg32(to) => {
-                let to = &mut self.r.regs32[to.0 as usize];
-                store_lanes32::<false>(to, mask, |lane| row[lane] as u32);
-            }
-            Register::Reg64(to) => {
-                store_lanes64::<false>(&mut self.r.regs64[to.0 as usize], mask, |lane| row[lane]);
-            }
-            Register::Predicate(_) => return false,
-        }
-        true
-    }
-
     pub(super) fn read_timer(&mut self, timer: Timer, to: Register, mask: u32) {
         let value = match timer {
             // Instructions count when their basic block begins: two reads in one block must differ.
@@ -199,7 +81,26 @@ impl<O: Observer> Run<'_, '_, O> {
 
     pub(super) fn lane_op(&mut self, index: u32, mask: u32) {
         let op = &self.program.lane_ops[index as usize];
-        if self.lane_op_by_row(op, mask) {
+        let (level, r) = (self.launch.level, &mut self.r);
+        let done = match op.function {
+            LaneFunction::AddCarry(_) | LaneFunction::SubCarry(_) => {
+                simd::carry_op(level, r, op, mask)
+            }
+            _ if op.carry_out.is_some() => false,
+            LaneFunction::Integer(IntegerFunction::InsertField, _) => {
+                simd::insert_field_op(level, r, op, mask)
+            }
+            LaneFunction::Float(_, format)
+                if matches!(format.ty, Type::F16 | Type::F16x2) && halves(level, r, op, mask) =>
+            {
+                true
+            }
+            _ => match op.is_narrow() {
+                true => simd::lane_op(level, r, op, mask),
+                false => simd::wide_lane_op(level, r, op, mask),
+            },
+        };
+        if done {
             return;
         }
         for lane in lanes(mask) {
@@ -213,5 +114,159 @@ impl<O: Observer> Run<'_, '_, O> {
                 warp_ops::write(&mut self.r, Register::Predicate(to), lane, u64::from(carry));
             }
         }
+    }
+}
+
+const NOTHING: Lanes32 = [0; LANES];
+
+/// An operation on f16 or on pairs of them in all lanes; false, with nothing done, where there is
+/// no such way.
+fn halves(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+    let (LaneFunction::Float(function, format), Register::Reg32(to)) =
+        (op.function, op.destination)
+    else {
+        return false;
+    };
+    if format != FloatFormat::new(format.ty) || op.arguments.len() > 3 {
+        return false;
+    }
+    let mut x = [&NOTHING; 3];
+    for (row, argument) in x.iter_mut().zip(&op.arguments) {
+        match argument {
+            Register::Reg32(register) => *row = &r.regs32[register.0 as usize],
+            _ => return false,
+        }
+    }
+    let Some(row) = simd::halves(level, function, x) else {
+        return false;
+    };
+    let kept = match format.ty {
+        Type::F16 => 0xffff,
+        _ => u32::MAX,
+    };
+    set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane] & kept);
+    true
+}
+
+/// An operation on words in all lanes at once; false, with nothing done, where there is no such
+/// way.
+#[inline(always)]
+pub(super) fn by_row(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+    let mut x = [&NOTHING; 3];
+    if op.arguments.len() > x.len() {
+        return false;
+    }
+    for (row, argument) in x.iter_mut().zip(&op.arguments) {
+        match argument {
+            Register::Reg32(register) => *row = &r.regs32[register.0 as usize],
+            _ => return false,
+        }
+    }
+    let Some(row) = rows::evaluate(op.function, x) else {
+        return false;
+    };
+    match op.destination {
+        Register::Reg32(to) => set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane]),
+        Register::Predicate(to) => {
+            let bits = collect(|lane| row[lane] & 1 != 0);
+            r.set_predicate(mask, to.0, bits);
+        }
+        Register::Reg64(_) => return false,
+    }
+    true
+}
+
+/// As [`by_row`], with operands or a result of 64 bits.
+#[inline(always)]
+pub(super) fn by_wide_row(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+    let mut x = [[0; LANES]; 3];
+    if op.arguments.len() > x.len() {
+        return false;
+    }
+    for (row, argument) in x.iter_mut().zip(&op.arguments) {
+        match argument {
+            Register::Reg32(register) => *row = r.regs32[register.0 as usize].map(u64::from),
+            Register::Reg64(register) => *row = r.regs64[register.0 as usize],
+            Register::Predicate(_) => return false,
+        }
+    }
+    let [a, b, c] = &x;
+    let Some(row) = wide::evaluate(op.function, [a, b, c]) else {
+        return false;
+    };
+    match op.destination {
+        Register::Reg32(to) => {
+            set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane] as u32);
+        }
+        Register::Reg64(to) => {
+            let to = &mut r.regs64[to.0 as usize];
+            match mask {
+                u32::MAX => *to = row,
+                _ => store_lanes64::<false>(to, mask, |lane| row[lane]),
+            }
+        }
+        Register::Predicate(_) => return false,
+    }
+    true
+}
+
+/// As [`by_row`], of `add.cc` and similar instructions, of words.
+#[inline(always)]
+pub(super) fn carry_by_row(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+    let &[Register::Reg32(a), Register::Reg32(b), ref carry @ ..] = op.arguments.as_slice() else {
+        return false;
+    };
+    let carries = match carry {
+        [] => 0,
+        [Register::Predicate(carry)] => r.predicates[carry.0 as usize],
+        _ => return false,
+    };
+    let (a, b) = (&r.regs32[a.0 as usize], &r.regs32[b.0 as usize]);
+    let b = match op.function {
+        LaneFunction::AddCarry(ty) if ty.bytes() == 4 => *b,
+        LaneFunction::SubCarry(ty) if ty.bytes() == 4 => b.map(|word| !word),
+        _ => return false,
+    };
+    let Register::Reg32(to) = op.destination else {
+        return false;
+    };
+    let (row, carries) = rows::integer::add_carry(a, &b, carries);
+    set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane]);
+    if let Some(carry_out) = op.carry_out {
+        r.set_predicate(mask, carry_out.0, carries);
+    }
+    true
+}
+
+/// As [`by_row`], of `bfi.b32`.
+#[inline(always)]
+pub(super) fn insert_field_by_row(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+    let &[
+        Register::Reg32(a),
+        Register::Reg32(b),
+        Register::Reg32(c),
+        Register::Reg32(d),
+    ] = op.arguments.as_slice()
+    else {
+        return false;
+    };
+    let (LaneFunction::Integer(_, ty), Register::Reg32(to)) = (op.function, op.destination) else {
+        return false;
+    };
+    if ty.bytes() != 4 {
+        return false;
+    }
+    let x = [a, b, c, d].map(|register| &r.regs32[register.0 as usize]);
+    let row = rows::integer::insert_field(x);
+    set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane]);
+    true
+}
+
+/// Writes a row in the lanes of a mask.
+#[inline(always)]
+fn set32(to: &mut Lanes32, mask: u32, value: impl Fn(usize) -> u32) {
+    match mask {
+        u32::MAX => store_lanes32::<true>(to, mask, value),
+        _ => store_lanes32::<false>(to, mask, value),
     }
 }

@@ -7,7 +7,6 @@ use super::cluster::Peer;
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
-use super::warp_ops::lanes;
 use super::warpgroup::WgmmaQueue;
 use super::{Launch, arithmetic, simd};
 use crate::error::FaultKind;
@@ -295,7 +294,10 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(always)]
     fn has_members(&self, members: u32, mask: u32) -> bool {
         let members = &self.r.regs32[members as usize];
-        let wanted = lanes(mask).fold(0, |wanted, lane| wanted | members[lane]);
+        let mut wanted = 0;
+        for (lane, members) in members.iter().enumerate() {
+            wanted |= members & 0u32.wrapping_sub(mask >> lane & 1);
+        }
         wanted & self.live & !mask == 0
     }
 
@@ -303,14 +305,20 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(never)]
     fn exec_sync(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
         let members = self.r.regs32[members as usize];
+        let first = members[mask.trailing_zeros() as usize % LANES];
+        let different = members
+            .iter()
+            .fold(0, |any, members| any | (members ^ first));
         for inst in code {
             self.info = inst.info;
             self.observe_instruction(inst.info, mask);
             if O::WARP_SYNCS {
                 self.observe_sync(inst, &members, mask);
             }
-            let first = members[mask.trailing_zeros() as usize % LANES];
-            let mut group = collect(|lane| members[lane] == first) & mask;
+            let mut group = match different {
+                0 => mask,
+                _ => collect(|lane| members[lane] == first) & mask,
+            };
             let mut rest = mask;
             loop {
                 match inst.op {

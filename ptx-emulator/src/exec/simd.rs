@@ -4,17 +4,25 @@
 //! With `allocation`, this is the crate's only module with `unsafe` code.
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use std::arch::x86_64::{
+    _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_storeu_si128,
+    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_loadu_ps, _mm256_storeu_ps,
+};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::integer_matrix;
+use super::rows;
+#[cfg(test)]
+use super::rows::Operands;
+#[cfg(test)]
 use super::rows::wide::{self, WideLanes, WideOperands};
-use super::rows::{self, Operands};
 use super::run::{self, RawFault, Run, Stop};
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
 use super::warp_ops;
-use crate::ir::{LaneFunction, MatrixInputs, Op, Shuffle};
+use super::{integer_matrix, rare};
+#[cfg(test)]
+use crate::ir::LaneFunction;
+use crate::ir::{FloatFunction, LaneOp, MatrixInputs, Op, Shuffle};
 use crate::observer::Observer;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -22,7 +30,7 @@ use crate::observer::Observer;
 pub(crate) enum Level {
     /// Whatever the target guarantees.
     Portable,
-    /// AVX2 and FMA.
+    /// AVX2, FMA, BMI2 and F16C.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// The AVX-512 of servers since Skylake (F, VL, BW, DQ), with all of the above.
@@ -47,6 +55,7 @@ impl Level {
         if is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("f16c")
         {
             levels.push(Level::Avx2);
             if is_x86_feature_detected!("avx512f")
@@ -247,7 +256,36 @@ at_level! {
 }
 
 at_level! {
+    /// [`rare::by_row`]
+    lane_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::by_row(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rare::by_wide_row`]
+    wide_lane_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::by_wide_row(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rare::carry_by_row`]
+    carry_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::carry_by_row(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`rare::insert_field_by_row`]
+    insert_field_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
+        rare::insert_field_by_row(r, op, mask)
+    };
+}
+
+at_level! {
     /// [`rows::evaluate`]
+    #[cfg(test)]
     lane_row(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> = {
         rows::evaluate(function, x)
     };
@@ -255,6 +293,7 @@ at_level! {
 
 at_level! {
     /// [`rows::integer::insert_field`]
+    #[cfg(test)]
     insert_field(x: [&Lanes32; 4]) -> Lanes32 = {
         rows::integer::insert_field(x)
     };
@@ -262,6 +301,7 @@ at_level! {
 
 at_level! {
     /// [`rows::integer::add_carry`]
+    #[cfg(test)]
     add_carry(a: &Lanes32, b: &Lanes32, carries: u32) -> (Lanes32, u32) = {
         rows::integer::add_carry(a, b, carries)
     };
@@ -269,9 +309,69 @@ at_level! {
 
 at_level! {
     /// [`wide::evaluate`]
+    #[cfg(test)]
     wide_lane_row(function: LaneFunction, x: WideOperands<'_>) -> Option<WideLanes> = {
         wide::evaluate(function, x)
     };
+}
+
+/// An operation on pairs of f16 in all lanes, by the processor's conversions; none where it has
+/// none, or for other operations.
+pub(super) fn halves(level: Level, function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
+    match level {
+        Level::Portable => None,
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx2` and `Avx512` only if the processor has AVX2, FMA and
+        // F16C.
+        _ => unsafe { halves_f16c(function, x) },
+    }
+}
+
+/// The halves of a row, low half first.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn widen(words: &Lanes32) -> [f32; 64] {
+    let mut values = [0.0; 64];
+    let (from, to) = (words.as_chunks::<4>().0, values.as_chunks_mut::<8>().0);
+    for (from, to) in from.iter().zip(to) {
+        // SAFETY: `from` is readable for 16 bytes and `to` writable for 32; neither instruction
+        // needs more than the alignment of its elements.
+        unsafe {
+            let halves = _mm_loadu_si128(from.as_ptr().cast());
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
+        }
+    }
+    values
+}
+
+/// The inverse of [`widen`], to nearest; NaNs become the one of f16.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn narrow(values: &[f32; 64]) -> Lanes32 {
+    let mut words = [0; 32];
+    let (from, to) = (values.as_chunks::<8>().0, words.as_chunks_mut::<4>().0);
+    for (from, to) in from.iter().zip(to) {
+        // All of a NaN's bits but the sign: its upper ones are kept.
+        let known = from.map(|value| match value.is_nan() {
+            true => f32::from_bits(0x7fff_ffff),
+            false => value,
+        });
+        // SAFETY: `known` is readable for 32 bytes and `to` writable for 16; neither instruction
+        // needs more than the alignment of its elements.
+        unsafe {
+            let values = _mm256_loadu_ps(known.as_ptr());
+            let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values);
+            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+        }
+    }
+    words
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn halves_f16c(function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
+    let [a, b, c] = x;
+    rows::half::flat(function, || widen(a), || widen(b), || widen(c)).map(|row| narrow(&row))
 }
 
 /// [`tensor_sum::aligned_sum`]

@@ -520,30 +520,39 @@ pub(super) fn is_special(bits: u32) -> bool {
 /// What [`dot_product`] gives for each element.
 #[inline(always)]
 pub(super) fn tile(product: &Tile<'_>, d: &mut [u32]) {
-    let (depth, blocks) = (product.depth, product.columns / TILE_COLUMNS);
+    match product.columns % (2 * TILE_COLUMNS) {
+        0 => tile_by::<{ 2 * TILE_COLUMNS }>(product, d),
+        _ => tile_by::<TILE_COLUMNS>(product, d),
+    }
+}
+
+/// As [`tile`], a number of columns at once.
+#[inline(always)]
+fn tile_by<const COLUMNS: usize>(product: &Tile<'_>, d: &mut [u32]) {
+    let (depth, blocks) = (product.depth, product.columns / COLUMNS);
     let up = (FRACTION_BITS - 2 * fraction_bits(product.inputs)) as u32;
-    let of_b = product.b.map(|b| b.as_chunks::<TILE_COLUMNS>().0);
-    let of_c = product.c.as_chunks::<TILE_COLUMNS>().0;
-    let of_d = d.as_chunks_mut::<TILE_COLUMNS>().0;
+    let of_b = product.b.map(|b| b.as_chunks::<COLUMNS>().0);
+    let of_c = product.c.as_chunks::<COLUMNS>().0;
+    let of_d = d.as_chunks_mut::<COLUMNS>().0;
     for (at, (d, c)) in of_d.iter_mut().zip(of_c).enumerate() {
         let (row, block) = (at / blocks, at % blocks);
         let a = product.a.map(|a| &a[row * depth..][..depth]);
         let b = of_b.map(|b| b[block..].iter().step_by(blocks));
-        let (mut significands, mut exponents) = ([0; TILE_COLUMNS], [0; TILE_COLUMNS]);
-        for column in 0..TILE_COLUMNS {
+        let (mut significands, mut exponents) = ([0; COLUMNS], [0; COLUMNS]);
+        for column in 0..COLUMNS {
             (significands[column], exponents[column], _) = split(c[column], 8, 23);
         }
         let mut highest = exponents;
         for (exponent, others) in a[1].iter().zip(b[1].clone()) {
-            for column in 0..TILE_COLUMNS {
+            for column in 0..COLUMNS {
                 highest[column] = highest[column].max(exponent + others[column]);
             }
         }
-        let mut sums = [0i32; TILE_COLUMNS];
+        let mut sums = [0i32; COLUMNS];
         let of_a = a[0].iter().zip(a[1]);
         let [of_b, with] = b;
         for ((significand, exponent), (others, with)) in of_a.zip(of_b.zip(with)) {
-            for column in 0..TILE_COLUMNS {
+            for column in 0..COLUMNS {
                 let factors = significand * others[column];
                 let below = (highest[column] - exponent - with[column]).min(31);
                 let magnitude = (factors.unsigned_abs() << up >> (below & 31)) as i32;
@@ -551,15 +560,15 @@ pub(super) fn tile(product: &Tile<'_>, d: &mut [u32]) {
                 sums[column] += (magnitude ^ sign) - sign;
             }
         }
-        let mut addends = [0i32; TILE_COLUMNS];
-        for column in 0..TILE_COLUMNS {
+        let mut addends = [0i32; COLUMNS];
+        for column in 0..COLUMNS {
             let below = (highest[column] - exponents[column]).min(31);
             let bits = significands[column].unsigned_abs() << (FRACTION_BITS - 23);
             let magnitude = (bits >> (below & 31)) as i32;
             let sign = significands[column] >> 31;
             addends[column] = (magnitude ^ sign) - sign;
         }
-        for column in 0..TILE_COLUMNS {
+        for column in 0..COLUMNS {
             d[column] = truncated(sums[column], addends[column], highest[column]);
         }
     }

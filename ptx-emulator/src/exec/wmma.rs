@@ -16,10 +16,16 @@ use crate::ir::{
     AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Rounding, Space, Sums,
     Wmma, WmmaMove,
 };
-use crate::observer::Observer;
+use crate::observer::{Observer, Wants};
 use ptx_syntax::ast::Type;
 
-impl<O: Observer> Run<'_, '_, O> {
+/// Most elements of A and of B.
+const FACTORS: usize = 512;
+
+/// Elements of C and D, of floats.
+const SUMS: usize = 256;
+
+impl<'r, O: Observer> Run<'r, '_, O> {
     pub(super) fn wmma_move(&mut self, moved: &WmmaMove) -> Outcome {
         let WmmaMove {
             stores,
@@ -32,29 +38,66 @@ impl<O: Observer> Run<'_, '_, O> {
             ..
         } = *moved;
         let (space, bases) = self.resolve(&moved.address, u32::MAX);
-        let strides = moved.stride.map(|Reg32(reg)| self.r.regs32[reg as usize]);
-        let natural = if by_column { rows } else { columns };
+        let strides = match moved.stride {
+            Some(Reg32(reg)) => self.r.regs32[reg as usize].map(|stride| stride / unit),
+            None => [if by_column { rows } else { columns }; LANES],
+        };
         let in_lane = (rows * columns) as usize / LANES;
         let kind = match stores {
             true => AccessKind::Store,
             false => AccessKind::Load,
         };
+        // Extents are powers of two.
+        let (shift, within) = (columns.trailing_zeros(), columns - 1);
+        let address_of = |lane: usize, element: usize| {
+            let number = (lane * in_lane + element) as u32;
+            let (row, column) = (number >> shift, number & within);
+            let (line, place) = if by_column {
+                (column, row)
+            } else {
+                (row, column)
+            };
+            let at = u64::from(line) * u64::from(strides[lane]) + u64::from(place);
+            bases[lane].wrapping_add(at * u64::from(bytes))
+        };
+        let first: [u64; LANES] = std::array::from_fn(|lane| address_of(lane, 0));
+        let is_in_row = in_lane <= columns as usize;
+        let steps = strides.map(|stride| match by_column {
+            true => u64::from(stride) * u64::from(bytes),
+            false => u64::from(bytes),
+        });
+        let addresses_of = |element: usize| -> [u64; LANES] {
+            match is_in_row {
+                true => std::array::from_fn(|lane| {
+                    first[lane].wrapping_add(steps[lane] * element as u64)
+                }),
+                false => std::array::from_fn(|lane| address_of(lane, element)),
+            }
+        };
+        // A lane's elements lie in one row: none lies outside if the first and the last do not.
+        let ends = [addresses_of(0), addresses_of(in_lane - 1)];
+        let place = match is_in_row && bytes <= 4 {
+            true => self.wmma_place(space, &ends, (bytes, stores)),
+            false => None,
+        };
+        if !O::ACCESSES
+            && !stores
+            && let Some(place) = &place
+            && self.wmma_load_all(moved, place, addresses_of)
+        {
+            return Ok(());
+        }
         for element in 0..in_lane {
-            let addresses = std::array::from_fn(|lane| {
-                let number = (lane * in_lane + element) as u32;
-                let (row, column) = (number / columns, number % columns);
-                let stride = strides.map_or(natural, |strides| strides[lane] / unit);
-                let (line, place) = if by_column {
-                    (column, row)
-                } else {
-                    (row, column)
-                };
-                let at = u64::from(line) * u64::from(stride) + u64::from(place);
-                bases[lane].wrapping_add(at * u64::from(bytes))
-            });
+            let addresses = addresses_of(element);
             self.observe(space, kind, bytes, (u32::MAX, false), &addresses);
-            if !stores && self.wmma_load_together(moved, space, &addresses, element) {
-                continue;
+            if let Some(place) = &place {
+                let done = match stores {
+                    true => self.wmma_store_together(moved, place, &addresses, element),
+                    false => self.wmma_load_together(moved, place, &addresses, element),
+                };
+                if done {
+                    continue;
+                }
             }
             let (register, part) = (element / packed as usize, element % packed as usize);
             let shift = 8 * bytes * part as u32;
@@ -79,22 +122,102 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// One element of each lane's part; false, with nothing done, where some lane would fault.
+    /// The memory that holds what all lanes access, given the addresses of the first and of the
+    /// last element of each.
+    fn wmma_place(
+        &self,
+        space: Space,
+        [first, last]: &[[u64; LANES]; 2],
+        what: (u32, bool),
+    ) -> Option<Backing<'r>> {
+        let place = self.place(space, first, u32::MAX, what)?;
+        let end = self.place(space, last, u32::MAX, what)?;
+        (place.base() == end.base()).then_some(place)
+    }
+
+    /// All elements of a load; false, with nothing done, where there is no such way.
+    fn wmma_load_all(
+        &mut self,
+        moved: &WmmaMove,
+        place: &Backing<'r>,
+        addresses_of: impl Fn(usize) -> [u64; LANES],
+    ) -> bool {
+        let (bytes, packed) = (moved.bytes, moved.packed as usize);
+        let is_word = |register: &Register| matches!(register, Register::Reg32(_));
+        if !moved.registers.iter().all(is_word) || matches!(place, Backing::Local) {
+            return false;
+        }
+        let in_lane = (moved.rows * moved.columns) as usize / LANES;
+        let (period, base) = ((in_lane / packed).max(1), place.base());
+        let mask = u32::MAX >> (32 - 8 * bytes);
+        let gather = |shared: &[u32], at: &[u64; LANES], words: &mut [u32; LANES], mask, up| {
+            let part = |word: u32, at: u64| (word >> (8 * (at % 4)) & mask) << up;
+            let all = words.iter_mut().zip(at);
+            match place {
+                Backing::Global(memory, _) => all.for_each(|(to, &at)| {
+                    *to |= part(memory[at as usize / 4].load(Ordering::Relaxed), at);
+                }),
+                _ => all.for_each(|(to, &at)| *to |= part(shared[at as usize / 4], at)),
+            }
+        };
+        for register in 0..period {
+            let first = addresses_of(register * packed).map(|address| address.wrapping_sub(base));
+            let mut words = [0; LANES];
+            let is_whole = !moved.by_column && first.iter().fold(0, |any, at| any | at) % 4 == 0;
+            if is_whole {
+                gather(self.shared, &first, &mut words, u32::MAX, 0);
+            } else {
+                for part in 0..packed {
+                    let at = addresses_of(register * packed + part);
+                    let at = at.map(|address| address.wrapping_sub(base));
+                    gather(self.shared, &at, &mut words, mask, 8 * bytes * part as u32);
+                }
+            }
+            // Further registers repeat the first ones.
+            for &copy in moved.registers.iter().skip(register).step_by(period) {
+                if let Register::Reg32(copy) = copy {
+                    self.r.regs32[copy.0 as usize] = words;
+                }
+            }
+        }
+        true
+    }
+
+    /// One element of each lane's part; false, with nothing done, where there is no such way.
+    fn wmma_store_together(
+        &mut self,
+        moved: &WmmaMove,
+        place: &Backing<'r>,
+        addresses: &[u64; LANES],
+        element: usize,
+    ) -> bool {
+        let (4, 1, Some(Register::Reg32(from))) =
+            (moved.bytes, moved.packed, moved.registers.get(element))
+        else {
+            return false;
+        };
+        let base = place.base();
+        let from = &self.r.regs32[from.0 as usize];
+        for (value, address) in from.iter().zip(addresses) {
+            let at = address.wrapping_sub(base) as usize / 4;
+            match place {
+                Backing::Shared => self.shared[at] = *value,
+                Backing::Global(words, _) => words[at].store(*value, Ordering::Relaxed),
+                Backing::Local => return false,
+            }
+        }
+        true
+    }
+
+    /// One element of each lane's part; false, with nothing done, where there is no such way.
     fn wmma_load_together(
         &mut self,
         moved: &WmmaMove,
-        space: Space,
+        place: &Backing<'r>,
         addresses: &[u64; LANES],
         element: usize,
     ) -> bool {
         let (bytes, packed) = (moved.bytes, moved.packed as usize);
-        // Elements of f64 are in registers of 64 bits.
-        if bytes > 4 {
-            return false;
-        }
-        let Some(place) = self.place(space, addresses, u32::MAX, (bytes, false)) else {
-            return false;
-        };
         let mut words = [0; LANES];
         for (word, address) in words.iter_mut().zip(addresses) {
             let at = address.wrapping_sub(place.base()) as usize;
@@ -121,46 +244,85 @@ impl<O: Observer> Run<'_, '_, O> {
         true
     }
 
-    /// A product of floats without infinities and NaNs; none where there are any.
-    fn wmma_by_tile(
-        &self,
-        product: &Wmma,
-        depth: usize,
-        [a, b, c]: [&[u32]; 3],
-    ) -> Option<Vec<u32>> {
-        let [m, n, _] = product.shape.map(|extent| extent as usize);
+    /// A product of floats; false, with nothing done, where there are infinities or NaNs.
+    fn wmma_by_tile(&mut self, product: &Wmma) -> bool {
+        let [m, n, k] = product.shape.map(|extent| extent as usize);
         let (level, inputs) = (self.launch.level, product.inputs);
-        if depth > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
-            return None;
+        let packed = inputs.packed() as usize;
+        let is_frequent = product.sums == [Sums::F32; 2] && !product.saturates;
+        let fits = k <= MAX_DEPTH && n % TILE_COLUMNS == 0 && m * n == SUMS;
+        if !is_frequent || !fits || packed > 2 || m.max(n) * k > FACTORS {
+            return false;
         }
-        let split = |elements: &[u32]| {
-            let mut parts = [Vec::new(), Vec::new()];
-            let (rows, rest) = elements.as_chunks::<LANES>();
-            for row in rows {
-                let factors = simd::factors(level, inputs, row, 0);
-                if factors.has_special {
-                    return None;
+        let mut parts = [[[0i32; FACTORS]; 2]; 2];
+        for ((registers, count), parts) in [(&product.a, m * k), (&product.b, k * n)]
+            .into_iter()
+            .zip(&mut parts)
+        {
+            let in_lane = count / LANES;
+            for (i, register) in registers.iter().take(in_lane / packed).enumerate() {
+                let Register::Reg32(register) = register else {
+                    return false;
+                };
+                let words = &self.r.regs32[register.0 as usize];
+                for part in 0..packed {
+                    let factors = simd::factors(level, inputs, words, 16 * part as u32);
+                    if factors.has_special {
+                        return false;
+                    }
+                    let [significands, exponents] = &mut *parts;
+                    for lane in 0..LANES {
+                        let at = lane * in_lane + i * packed + part;
+                        significands[at] = factors.significands[lane];
+                        exponents[at] = factors.exponents[lane];
+                    }
                 }
-                parts[0].extend(factors.significands);
-                parts[1].extend(factors.exponents);
             }
-            rest.is_empty().then_some(parts)
-        };
-        let (a, b) = (split(a)?, split(b)?);
+        }
+        const IN_LANE: usize = SUMS / LANES;
+        let mut c = [0; SUMS];
+        for (i, register) in product.c.iter().enumerate().take(IN_LANE) {
+            let Register::Reg32(register) = register else {
+                return false;
+            };
+            let words = &self.r.regs32[register.0 as usize];
+            for lane in 0..LANES {
+                c[lane * IN_LANE + i] = words[lane];
+            }
+        }
+        let is_word = |register: &Register| matches!(register, Register::Reg32(_));
+        let has_special = c.iter().fold(false, |any, &bits| any | is_special(bits));
+        if has_special || !product.d.iter().all(is_word) {
+            return false;
+        }
+        let [a, b] = &parts;
         let tile = Tile {
             inputs,
-            depth,
+            depth: k,
             columns: n,
-            a: a.each_ref().map(Vec::as_slice),
-            b: b.each_ref().map(Vec::as_slice),
-            c,
+            a: a.each_ref().map(|a| &a[..m * k]),
+            b: b.each_ref().map(|b| &b[..k * n]),
+            c: &c,
         };
-        let mut d = vec![0; m * n];
+        let mut d = [0; SUMS];
         simd::tile(level, &tile, &mut d);
-        Some(d)
+        for (i, register) in product.d.iter().enumerate().take(IN_LANE) {
+            if let Register::Reg32(register) = register {
+                let words = &mut self.r.regs32[register.0 as usize];
+                for lane in 0..LANES {
+                    words[lane] = d[lane * IN_LANE + i];
+                }
+            }
+        }
+        true
     }
 
     pub(super) fn wmma(&mut self, product: &Wmma) {
+        // A product of tf32 is two, each with k = 4.
+        let has_tile = matches!(product.inputs, MatrixInputs::F16 | MatrixInputs::Bf16);
+        if has_tile && self.wmma_by_tile(product) {
+            return;
+        }
         let d = match product.inputs {
             MatrixInputs::F64 => self.wmma_f64(product),
             MatrixInputs::Integer { .. } => self.wmma_integer(product),
@@ -292,9 +454,6 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// A, B and C are by rows; A has as many columns as `depth`.
     fn wmma_in_f32(&self, product: &Wmma, depth: usize, [a, b, c]: [&[u32]; 3]) -> Vec<u32> {
-        if let Some(sums) = self.wmma_by_tile(product, depth, [a, b, c]) {
-            return sums;
-        }
         let n = product.shape[1] as usize;
         let factor = |bits: &u32| Factor::of(product.inputs, *bits);
         let line = |bits: &mut dyn Iterator<Item = &u32>| {

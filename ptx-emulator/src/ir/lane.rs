@@ -13,6 +13,14 @@ pub(crate) struct LaneOp {
     pub arguments: Vec<Register>,
 }
 
+impl LaneOp {
+    /// Whether the operands are words, and the result is a word or a predicate.
+    pub(crate) fn is_narrow(&self) -> bool {
+        let is_word = |argument: &Register| matches!(argument, Register::Reg32(_));
+        !matches!(self.destination, Register::Reg64(_)) && self.arguments.iter().all(is_word)
+    }
+}
+
 /// What a [`LaneOp`] computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneFunction {

@@ -135,15 +135,15 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// For `blocks` blocks of `threads` threads each.
-    pub(super) fn new(threads: u32, blocks: u32) -> Self {
+    /// For `blocks` blocks of `threads` threads each; stamps begin with `first`, which is not 0.
+    pub(super) fn new(threads: u32, blocks: u32, first: u32) -> Self {
         let count = threads.div_ceil(32);
         let of_block = || (0..count).map(|warp| u32::MAX >> (32 - (threads - 32 * warp).min(32)));
         let lanes = (0..blocks).flat_map(|_| of_block()).collect();
         Clocks {
-            now: 1,
-            since: 1,
-            block_start: 1,
+            now: first,
+            since: first,
+            block_start: first,
             warps: vec![View::default(); (count * blocks) as usize],
             lanes,
             extent: (threads, blocks),
@@ -160,7 +160,7 @@ impl Clocks {
 
     pub(super) fn start_again(&mut self) {
         let (threads, blocks) = self.extent;
-        *self = Clocks::new(threads, blocks);
+        *self = Clocks::new(threads, blocks, 1);
     }
 
     pub(super) fn start_block(&mut self) {

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::finding::{Actor, Example, Problem, Tally};
 use super::launch_geometry::LaunchGeometry;
-use super::shadow_memory::{Origin, refine};
+use super::recycled;
+use super::shadow_memory::Origin;
 use super::shape::LANES;
 use super::sync_table::BlockSet;
 use crate::ir::Calls;
@@ -54,8 +55,10 @@ impl FirstLast {
     }
 }
 
-/// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
-fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origin) {
+/// Records cells of one warp's lanes, `CELLS` of each; `origin` is of that warp. The first of the
+/// cells is that with the number `from` of all lanes' cells.
+#[inline(always)]
+fn note_row<const CELLS: usize>(row: &mut [FirstLast], from: usize, block: u32, origin: Origin) {
     // A worker's blocks come in rising order: mostly all of the row is new, or was recorded by
     // earlier blocks.
     let (mut noted, mut other) = (0, false);
@@ -63,10 +66,8 @@ fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origi
         noted |= range.first;
         other |= (range.first == 0) | (range.first.max(range.last) >= block);
     }
-    let cells = row.as_chunks_mut::<CELLS>().0.iter_mut().enumerate();
-    let cells = cells.flat_map(|(lane, cells)| cells.iter_mut().map(move |range| (lane, range)));
-    for (lane, range) in cells {
-        let origin = origin.with_lane(lane).0;
+    for (at, range) in row.iter_mut().enumerate() {
+        let origin = origin.with_lane((from + at) / CELLS).0;
         if noted == 0 {
             (range.first, range.first_origin) = (block, origin);
         } else if !other {
@@ -77,71 +78,195 @@ fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origi
     }
 }
 
+/// The lowest and the highest block of some accesses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    lowest: u32,
+    highest: u32,
+}
+
+impl Span {
+    pub(super) const NONE: Span = Span {
+        lowest: u32::MAX,
+        highest: 0,
+    };
+
+    /// Accesses of two blocks, and perhaps of some between them.
+    pub(super) fn between(a: u32, b: u32) -> Span {
+        Span {
+            lowest: a.min(b).wrapping_sub(1),
+            highest: a.max(b),
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, range: &FirstLast) {
+        // No block has the number 0, which becomes the highest here.
+        self.lowest = self.lowest.min(range.first.wrapping_sub(1));
+        self.highest = self.highest.max(range.first).max(range.last);
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.highest == 0
+    }
+
+    /// Whether the accesses are of one block, or there are none.
+    pub(super) fn is_of_one(self) -> bool {
+        self.is_none() || self.lowest + 1 == self.highest
+    }
+
+    pub(super) fn with(self, other: Span) -> Span {
+        Span {
+            lowest: self.lowest.min(other.lowest),
+            highest: self.highest.max(other.highest),
+        }
+    }
+}
+
 /// The blocks that wrote to the cells of an allocation, or that read them.
 #[derive(Clone, Debug, Default)]
-struct BlockAccesses {
+pub(super) struct BlockAccesses {
     /// Number of cells.
     count: usize,
     /// By aligned row of 32 cells: the blocks of which a warp accessed the row in one instruction,
     /// a cell by each lane. The origin is lane 0.
     rows: Vec<FirstLast>,
-    /// By cell: the blocks with other accesses; empty as long as there are none.
-    cells: Vec<FirstLast>,
+    /// By aligned row of 32 cells: the number in `cells` of those with other accesses, from 1 on; 0
+    /// as long as there are none.
+    chunks: Vec<u32>,
+    /// By cell: the blocks with other accesses.
+    cells: Vec<[FirstLast; LANES]>,
 }
 
 impl BlockAccesses {
     fn new(count: usize) -> Self {
-        BlockAccesses {
-            count,
-            rows: vec![FirstLast::default(); count.div_ceil(LANES)],
-            cells: Vec::new(),
-        }
+        let rows = count.div_ceil(LANES);
+        let mut new = recycled::take_accesses(rows).unwrap_or_default();
+        new.count = count;
+        new.rows.clear();
+        new.rows.resize(rows, FirstLast::default());
+        new.chunks.clear();
+        new.chunks.resize(rows, 0);
+        new.cells.clear();
+        new
     }
 
-    fn cells(&mut self) -> &mut [FirstLast] {
-        if self.cells.is_empty() {
-            self.cells = vec![FirstLast::default(); self.count];
+    /// Leaves the memory to later launches.
+    fn recycle(self) {
+        recycled::keep_accesses(self);
+    }
+
+    /// The number of rows for which there is room.
+    pub(super) fn room(&self) -> usize {
+        self.rows.capacity()
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<FirstLast>() * (self.rows.capacity() + LANES * self.cells.capacity())
+            + size_of::<u32>() * self.chunks.capacity()
+    }
+
+    /// The cells of a row that are recorded by themselves.
+    #[inline(always)]
+    fn chunk(&mut self, row: usize) -> &mut [FirstLast; LANES] {
+        let number = &mut self.chunks[row];
+        if *number == 0 {
+            self.cells.push([FirstLast::default(); LANES]);
+            *number = self.cells.len() as u32;
         }
-        &mut self.cells
+        &mut self.cells[*number as usize - 1]
     }
 
     #[inline(always)]
     fn note(&mut self, cell: usize, block: u32, origin: Origin) {
-        self.cells()[cell].note(block, origin.0);
+        self.chunk(cell / LANES)[cell % LANES].note(block, origin.0);
     }
 
     /// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
+    #[inline(always)]
     fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, origin: Origin) {
         if CELLS == 1 && from.is_multiple_of(LANES) {
             self.rows[from / LANES].note(block, origin.with_lane(0).0);
         } else {
-            note_row::<CELLS>(&mut self.cells()[from..][..LANES * CELLS], block, origin);
+            self.note_cells::<CELLS>(from, LANES * CELLS, block, origin);
+        }
+    }
+
+    /// Records `count` cells of the first lanes, `CELLS` for each; `origin` is of the same warp.
+    fn note_cells<const CELLS: usize>(
+        &mut self,
+        from: usize,
+        count: usize,
+        block: u32,
+        origin: Origin,
+    ) {
+        let mut done = 0;
+        while done < count {
+            let (row, at) = ((from + done) / LANES, (from + done) % LANES);
+            let length = (LANES - at).min(count - done);
+            let cells = &mut self.chunk(row)[at..at + length];
+            note_row::<CELLS>(cells, done, block, origin);
+            done += length;
         }
     }
 
     /// The first and the last block of all.
     fn of(&self, cell: usize) -> FirstLast {
-        let mut range = self.cells.get(cell).copied().unwrap_or_default();
+        let mut range = match self.chunks[cell / LANES] {
+            0 => FirstLast::default(),
+            number => self.cells[number as usize - 1][cell % LANES],
+        };
         for (block, origin) in self.rows[cell / LANES].each() {
             range.note(block, origin.with_lane(cell % LANES).0);
         }
         range
     }
 
-    fn refine(&mut self, times: usize, count: usize) {
-        let mut cells = (0..self.count).map(|cell| self.of(cell)).collect();
-        refine(&mut cells, times, count);
-        *self = BlockAccesses {
-            cells,
-            ..BlockAccesses::new(count)
-        };
+    /// The blocks that accessed any cell of a row.
+    fn span(&self, row: usize) -> Span {
+        let mut span = Span::NONE;
+        span.add(&self.rows[row]);
+        if let Some(chunk) = self.chunks[row].checked_sub(1) {
+            for range in &self.cells[chunk as usize] {
+                span.add(range);
+            }
+        }
+        span
     }
 
-    fn merge(&mut self, other: &BlockAccesses) {
-        merge(&mut self.rows, &other.rows);
-        if !other.cells.is_empty() {
-            merge(self.cells(), &other.cells);
+    /// Whether each cell of a row was accessed by one block, as far as that can be seen at once.
+    fn is_single(&self, row: usize) -> bool {
+        let cells = self.chunks[row].checked_sub(1);
+        let cells = cells.map_or(&[][..], |chunk| &self.cells[chunk as usize]);
+        let is_single = cells.iter().fold(0, |any, range| any | range.last) == 0;
+        self.rows[row].first == 0 && is_single
+    }
+
+    fn refine(&mut self, times: usize, count: usize) {
+        let old = std::mem::replace(self, BlockAccesses::new(count));
+        let (all, chunks) = (&old.rows, &old.chunks);
+        let is_empty = |row: usize| all[row].first == 0 && chunks[row] == 0;
+        for row in (0..all.len()).filter(|&row| !is_empty(row)) {
+            for cell in row * LANES..((row + 1) * LANES).min(old.count) {
+                let range = old.of(cell);
+                for part in (cell * times..(cell + 1) * times).take_while(|&part| part < count) {
+                    self.chunk(part / LANES)[part % LANES] = range;
+                }
+            }
         }
+        old.recycle();
+    }
+
+    /// Adds what another worker has recorded, whose memory is left to later launches.
+    fn merge(&mut self, other: BlockAccesses) {
+        merge(&mut self.rows, &other.rows);
+        for (row, &number) in other.chunks.iter().enumerate() {
+            if let Some(chunk) = number.checked_sub(1) {
+                merge(self.chunk(row), &other.cells[chunk as usize]);
+            }
+        }
+        other.recycle();
     }
 }
 
@@ -164,8 +289,8 @@ fn is_quiet(writes: FirstLast, reads: FirstLast) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct CrossBlockRaces {
     bytes: u64,
-    shift: u32,
-    wrote: bool,
+    pub(super) shift: u32,
+    pub(super) wrote: bool,
     writes: BlockAccesses,
     reads: BlockAccesses,
     /// Strong accesses, where the kernel has strong writes; those count as reads elsewhere.
@@ -268,16 +393,57 @@ impl CrossBlockRaces {
             self.refine(other.shift);
         }
         self.wrote |= other.wrote;
-        self.writes.merge(&other.writes);
-        self.reads.merge(&other.reads);
+        self.writes.merge(other.writes);
+        self.reads.merge(other.reads);
         if let Some(others) = other.strong {
             let count = self.writes.count;
             let strong = self
                 .strong
                 .get_or_insert_with(|| Box::new(Strong::new(count)));
-            strong.all.merge(&others.all);
-            strong.writes.merge(&others.writes);
+            strong.all.merge(others.all);
+            strong.writes.merge(others.writes);
         }
+    }
+
+    /// Leaves the memory to later launches.
+    pub(super) fn recycle(self) {
+        let strong = self.strong.map(|strong| [strong.all, strong.writes]);
+        let all = [self.writes, self.reads].into_iter();
+        all.chain(strong.into_iter().flatten())
+            .for_each(BlockAccesses::recycle);
+    }
+
+    /// Whether strong accesses are recorded.
+    pub(super) fn has_strong(&self) -> bool {
+        self.strong.is_some()
+    }
+
+    /// What is recorded of a cell: writes and reads, each as (block, origin).
+    #[cfg(test)]
+    pub(super) fn of(&self, cell: usize) -> [Vec<(u32, Origin)>; 2] {
+        [&self.writes, &self.reads].map(|accesses| accesses.of(cell).each().collect())
+    }
+
+    /// Number of aligned rows of 32 cells.
+    pub(super) fn rows(&self) -> usize {
+        self.writes.rows.len()
+    }
+
+    /// The blocks that wrote to a row, and that read it.
+    pub(super) fn spans(&self, row: usize) -> [Span; 2] {
+        [self.writes.span(row), self.reads.span(row)]
+    }
+
+    /// Whether it can be seen at once that there is no conflict over the cells of a row: nothing
+    /// was written, or one block did all, or each cell has but one access.
+    fn is_quiet_row(&self, row: usize) -> bool {
+        let (writes, reads) = (self.writes.span(row), self.reads.span(row));
+        let strong = self.strong.as_ref();
+        let strong = strong.map(|strong| (strong.all.span(row), strong.writes.span(row)));
+        let (all_strong, strong_writes) = strong.unwrap_or((Span::NONE, Span::NONE));
+        writes.is_none() && (strong_writes.is_none() || reads.is_none())
+            || writes.with(reads).with(all_strong).is_of_one()
+            || reads.is_none() && strong.is_none() && self.writes.is_single(row)
     }
 
     /// Adds the conflicts over an allocation at `base`. `seen`: of each block, the blocks whose
@@ -299,15 +465,8 @@ impl CrossBlockRaces {
         let free = |(a, by_a): (u32, Origin), (b, by_b): (u32, Origin)| {
             a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
         };
-        let only_rows =
-            self.writes.cells.is_empty() && self.reads.cells.is_empty() && self.strong.is_none();
-        let rows = self.writes.rows.iter().zip(&self.reads.rows);
-        let rows = rows.enumerate().filter(|(_, (writes, reads))| {
-            // A row without conflicts has no cells with conflicts, unless cells were recorded by
-            // themselves.
-            !(only_rows && is_quiet(**writes, **reads))
-        });
-        let cells = rows.flat_map(|(row, _)| row * LANES..(row + 1) * LANES);
+        let rows = (0..self.writes.rows.len()).filter(|&row| !self.is_quiet_row(row));
+        let cells = rows.flat_map(|row| row * LANES..(row + 1) * LANES);
         for cell in cells.take_while(|&cell| cell < self.writes.count) {
             let (writes, reads) = (self.writes.of(cell), self.reads.of(cell));
             let strong = self.strong.as_ref();
@@ -385,7 +544,7 @@ mod tests {
             expected.refine(4, 12 * LANES);
             assert_eq!(all(&finer), all(&expected), "finer, block {block}");
             let mut merged = BlockAccesses::new(3 * LANES);
-            merged.merge(&accesses);
+            merged.merge(accesses.clone());
             assert_eq!(all(&merged), all(&cells), "merged, block {block}");
         }
     }
@@ -408,7 +567,7 @@ mod tests {
         ];
         for (instruction, (from, block)) in steps.into_iter().enumerate() {
             let origin = Origin::new(instruction, false, 1, 0);
-            note_row::<CELLS>(&mut rows[from..][..LANES * CELLS], block, origin);
+            note_row::<CELLS>(&mut rows[from..][..LANES * CELLS], 0, block, origin);
             for at in 0..LANES * CELLS {
                 cells[from + at].note(block, origin.with_lane(at / CELLS).0);
             }

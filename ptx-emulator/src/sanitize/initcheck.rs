@@ -1,5 +1,7 @@
 //! The checker of uninitialised reads.
 
+mod known;
+
 use super::finding::{Actor, Example, Finding, Problem, Severity, Site, Tally};
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::Origin;
@@ -12,6 +14,7 @@ use crate::memory::Memory;
 use crate::observer::{
     AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
 };
+use known::unwritten_lanes;
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
 ///
@@ -38,6 +41,11 @@ pub struct Initcheck {
     global: Vec<Option<Box<Area>>>,
     /// The bytes of each allocation that were written before the launch: (start, end).
     before: Vec<Vec<(u64, u64)>>,
+    /// By allocation: whether all of it was written before the launch. Then there is nothing to find
+    /// in it, and it has no area.
+    complete: Vec<bool>,
+    /// Whether that holds for all of them.
+    all_complete: bool,
     /// The mark of what the running block has written.
     mark: u32,
     block: u64,
@@ -63,7 +71,14 @@ impl Initcheck {
             .as_ref()
             .map_or(0, Kernel::instruction_count);
         let used = geometry.kernel.as_ref().map(Kernel::used_bytes);
+        let is_complete = |(&(base, bytes), before): (&(u64, u64), &Vec<(u64, u64)>)| {
+            before.as_slice() == [(base, base + bytes)]
+        };
+        let allocations = geometry.allocations.iter().zip(&before);
+        let complete: Vec<bool> = allocations.map(is_complete).collect();
         Initcheck {
+            all_complete: complete.iter().all(|complete| *complete),
+            complete,
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             last_allocations: vec![0; instructions],
@@ -188,6 +203,9 @@ impl Initcheck {
             return access.mask;
         }
         let count = (access.bytes >> shift) as usize;
+        if access.kind == AccessKind::Load && count == 1 {
+            return unwritten_lanes(access, base, marks, mark);
+        }
         let (mut rest, mut left) = (access.mask, 0);
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize % LANES;
@@ -444,7 +462,11 @@ impl Initcheck {
             }
             return;
         }
+        // Whatever the memory: the next access may repeat the pattern elsewhere.
         let shape = self.shapes.of(access);
+        if access.space == Space::Global && self.is_complete(access) {
+            return;
+        }
         let atomic = access.kind == AccessKind::Atomic;
         if atomic || shape == Shape::Other || !self.regular(by, access, shape) {
             self.irregular(by, access);
@@ -488,8 +510,8 @@ impl Observer for Initcheck {
             Event::LaunchStart(launch) => self.launch_start(launch),
             Event::LaunchEnd { launch, fault } => self.launch_end(launch, fault),
             Event::BlockStart { block, .. } => self.block_start(block),
-            Event::Access { warp, accesses } => {
-                accesses.for_each(|access| self.memory_access(warp, access));
+            Event::Access { warp, accesses } if !self.skips(&accesses) => {
+                self.accesses(warp, accesses);
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
             Event::HostRead {

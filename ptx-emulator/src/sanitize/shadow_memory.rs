@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::recycled::{self, Columns};
+
 /// The origin of an access in 32 bits: instruction (17), whether the access is asynchronous (1),
 /// whether the block had acquired something before (1), warp of the running cluster (8), lane (5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,12 +55,17 @@ impl Origin {
 /// The last accesses to each cell of a range of memory.
 ///
 /// A cell has 4 bytes until something smaller is accessed. Stamps are those of
-/// [`Clocks`](super::clocks::Clocks); 0 is older than all.
+/// [`Clocks`](super::clocks::Clocks); those from before the launch are older than all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShadowMemory {
     bytes: u64,
+    /// Whether something may have been recorded.
+    pub touched: bool,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
+    /// The highest stamps of writes, and of reads.
+    pub wrote_at: u32,
+    pub read_at: u32,
     /// Stamp and origin of the last weak write.
     pub written: Vec<u32>,
     pub writer: Vec<u32>,
@@ -72,17 +79,29 @@ pub(super) struct ShadowMemory {
 }
 
 impl ShadowMemory {
-    pub(super) fn new(bytes: u64) -> Self {
+    /// Of memory that nothing has accessed; `start` is a stamp from the launch or its beginning.
+    pub(super) fn new(bytes: u64, start: u32) -> Self {
         let mut cells = ShadowMemory {
             bytes,
             shift: 2,
             ..ShadowMemory::default()
         };
-        let count = cells.count();
-        for column in cells.columns() {
-            *column = vec![0; count];
-        }
+        cells.renew(start);
         cells
+    }
+
+    /// Takes columns in which nothing is recorded.
+    fn renew(&mut self, start: u32) {
+        let new = recycled::take_columns(self.count(), start);
+        for (column, new) in self.columns().into_iter().zip(new) {
+            *column = new;
+        }
+    }
+
+    /// Leaves the columns to later launches. `above` is higher than all stamps.
+    pub(super) fn recycle(mut self, above: u32) {
+        let columns: Columns = self.columns().map(std::mem::take);
+        recycled::keep_columns(columns, above);
     }
 
     pub(super) fn count(&self) -> usize {
@@ -126,15 +145,23 @@ impl ShadowMemory {
 
     /// Forgets all accesses.
     pub(super) fn clear(&mut self) {
+        (self.wrote_at, self.read_at) = (0, 0);
         for stamps in [&mut self.written, &mut self.read, &mut self.read_elsewhere] {
             stamps.fill(0);
         }
     }
 
-    /// Splits cells into cells of `1 << shift` bytes.
-    pub(super) fn refine(&mut self, shift: u32) {
+    /// Splits cells into cells of `1 << shift` bytes; `start` as for [`Self::new`].
+    pub(super) fn refine(&mut self, shift: u32, start: u32) {
         let times = 1 << (self.shift - shift);
         self.shift = shift;
+        if !self.touched {
+            let old = std::mem::take(self);
+            (self.bytes, self.shift) = (old.bytes, shift);
+            self.renew(start);
+            old.recycle(start);
+            return;
+        }
         let count = self.count();
         for column in self.columns() {
             refine(column, times, count);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::clocks::IN_FLIGHT;
 use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Actor, Example, Problem, Tally};
+use super::last_accesses::Others;
 use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
@@ -26,12 +27,28 @@ pub(super) struct ShadowView<'a> {
     pub tally: &'a mut Tally,
     /// Whether the accesses are strong, and recorded apart for races between blocks.
     pub is_strong: bool,
+    /// Whether races between blocks are recorded as late as possible.
+    pub is_lazy: bool,
 }
 
 impl ShadowView<'_> {
     /// Lane 0 of a warp.
     pub(super) fn origin(&self, instruction: InstructionId, warp: u32) -> Origin {
         Origin::new(instruction.index(), self.block.acquired, warp, 0)
+    }
+
+    /// The cells, and what else is recorded of them.
+    #[inline(always)]
+    pub(super) fn parts(&mut self) -> (&mut ShadowMemory, Option<Others<'_>>) {
+        let (block, is_lazy) = (self.block, self.is_lazy);
+        let others = self.cross_block.as_deref_mut().map(|races| Others {
+            races,
+            blocks: &block.blocks,
+            is_lazy,
+            start: block.clocks.block_start,
+            block: block_number(block.index),
+        });
+        (self.cells, others)
     }
 
     /// Whether an access lies within this memory.
@@ -49,13 +66,14 @@ impl ShadowView<'_> {
         if shift < self.cells.shift {
             self.refine(shift);
         }
+        self.cells.touched = true;
         (address.wrapping_sub(self.base) >> self.cells.shift) as usize
     }
 
     #[cold]
     #[inline(never)]
     fn refine(&mut self, shift: u32) {
-        self.cells.refine(shift);
+        self.cells.refine(shift, self.block.clocks.block_start);
         if let Some(cross_block) = &mut self.cross_block {
             cross_block.refine(shift);
         }
@@ -119,18 +137,16 @@ impl ShadowView<'_> {
 
     #[inline(always)]
     fn note_read(&mut self, cell: usize, origin: Origin, mask: u32) {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
-        let stamp = cells.read[cell];
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let is_strong = self.is_strong;
+        let stamp = self.cells.read[cell];
+        self.cells.read_at = self.cells.read_at.max(now);
         if stamp >= since {
             return self.note_another_read(cell, origin, mask);
         }
-        if stamp < start
-            && !self.is_strong
-            && let Some(cross_block) = &mut self.cross_block
-        {
-            cross_block.note_read(cell, block_number(self.block.index), origin);
+        let (cells, others) = self.parts();
+        if let Some(mut others) = others.filter(|_| !is_strong) {
+            others.read(cell, (stamp, cells.reader[cell]), origin);
         }
         cells.read[cell] = now;
         cells.reader[cell] = origin.0;
@@ -154,9 +170,14 @@ impl ShadowView<'_> {
             && (same_warp && !reader.is_async() && cells.readers[cell] & !mask == 0
                 || self.is_read_ordered(cell, origin));
         if replaces {
-            self.cells.read[cell] = now;
-            self.cells.reader[cell] = origin.0;
-            self.cells.readers[cell] = mask;
+            let is_strong = self.is_strong;
+            let (cells, others) = self.parts();
+            if let Some(mut others) = others.filter(|_| !is_strong) {
+                others.read(cell, (stamp, reader.0), origin);
+            }
+            cells.read[cell] = now;
+            cells.reader[cell] = origin.0;
+            cells.readers[cell] = mask;
             return;
         }
         let (stamp, other) = (
@@ -167,54 +188,6 @@ impl ShadowView<'_> {
             self.cells.read_elsewhere[cell] = now;
             self.cells.other_reader[cell] = origin.0;
         }
-    }
-
-    /// A read by one lane of cells in the states that are usual; false, with nothing done, for
-    /// others. It records what [`Self::read_same`] would for all lanes that read the same.
-    #[inline(always)]
-    pub(super) fn read_usual(&mut self, row: Range<usize>, origin: Origin) -> bool {
-        // Strong writes are recorded as reads, but not as those of other blocks.
-        if self.is_strong {
-            return false;
-        }
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
-        let by = origin.thread();
-        // Nothing that was read since the last synchronisation is ordered before this.
-        let is_usual = |cell: usize| {
-            let (read, reader) = (cells.read[cell], Origin(cells.reader[cell]));
-            let elsewhere = cells.read_elsewhere[cell];
-            let other = Origin(cells.other_reader[cell]);
-            let is_new = read < since;
-            let is_current = read == now && !reader.is_async();
-            let is_known = elsewhere == now && other.thread() != by && !other.is_async();
-            let is_own = reader.thread().0 == by.0;
-            cells.written[cell] < since
-                && (is_new || is_current && (is_own || elsewhere < since || is_known))
-        };
-        if !row.clone().all(is_usual) {
-            return false;
-        }
-        for cell in row {
-            let read = cells.read[cell];
-            if read < since {
-                if read < start
-                    && let Some(cross_block) = &mut self.cross_block
-                {
-                    cross_block.note_read(cell, block_number(self.block.index), origin);
-                }
-                cells.read[cell] = now;
-                cells.reader[cell] = origin.0;
-                cells.readers[cell] = 1 << by.1;
-            } else if Origin(cells.reader[cell]).thread().0 == by.0 {
-                cells.readers[cell] |= 1 << by.1;
-            } else if cells.read_elsewhere[cell] < since {
-                cells.read_elsewhere[cell] = now;
-                cells.other_reader[cell] = origin.0;
-            }
-        }
-        true
     }
 
     /// Reads of the same cells by several lanes; `origin` is of the same warp.
@@ -260,18 +233,18 @@ impl ShadowView<'_> {
         mask: u32,
     ) {
         let origin = origin.with_lane(mask.trailing_zeros() as usize);
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let (cells, others) = self.parts();
+        cells.read_at = cells.read_at.max(now);
         let row = first..first + CELLS;
         let all = |stamps: &[u32], limit: u32| stamps[row.clone()].iter().all(|&s| s < limit);
         if !all(&cells.written, since) {
             return self.read_same(row, origin, mask);
         }
         if all(&cells.read, since) {
-            if let Some(cross_block) = &mut self.cross_block {
-                for at in row.clone().filter(|&cell| cells.read[cell] < start) {
-                    cross_block.note_read(at, block_number(self.block.index), origin);
+            if let Some(mut others) = others {
+                for at in row.clone() {
+                    others.read(at, (cells.read[at], cells.reader[at]), origin);
                 }
             }
             cells.read[row.clone()].fill(now);
@@ -292,25 +265,22 @@ impl ShadowView<'_> {
     /// A weak write by one thread of those that perform `access`.
     #[inline(always)]
     pub(super) fn write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let (written, read) = (self.cells.written[cell], self.cells.read[cell]);
-        // For races between blocks, a block's first write counts.
-        if written >= since || read >= since {
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        if self.cells.written[cell] >= since || self.cells.read[cell] >= since {
             self.check_write(cell, origin, access);
-        } else if written < start
-            && let Some(cross_block) = &mut self.cross_block
-        {
-            cross_block.note_write(cell, block_number(self.block.index), origin);
         }
-        self.cells.written[cell] = now;
-        self.cells.writer[cell] = origin.0;
+        let (cells, others) = self.parts();
+        if let Some(mut others) = others {
+            others.write(cell, (cells.written[cell], cells.writer[cell]), origin);
+        }
+        cells.wrote_at = cells.wrote_at.max(now);
+        cells.written[cell] = now;
+        cells.writer[cell] = origin.0;
     }
 
     #[inline(never)]
     fn check_write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
-        let clocks = &self.block.clocks;
-        let (since, start) = (clocks.since, clocks.block_start);
+        let since = self.block.clocks.since;
         if self.cells.written[cell] >= since {
             let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
             if !self.is_ordered(writer, stamp, origin) && !write_the_same(access, writer, origin) {
@@ -343,11 +313,6 @@ impl ShadowView<'_> {
                 None => {}
             }
         }
-        if self.cells.written[cell] < start
-            && let Some(cross_block) = &mut self.cross_block
-        {
-            cross_block.note_write(cell, block_number(self.block.index), origin);
-        }
     }
 
     /// Lanes of one warp issue an asynchronous operation; `origin` is the first of them.
@@ -361,6 +326,7 @@ impl ShadowView<'_> {
         let origin = origin.asynchronous();
         if access.kind == AccessKind::Store {
             self.check_write(cell, origin, access);
+            self.cells.wrote_at = IN_FLIGHT;
             self.cells.written[cell] = IN_FLIGHT;
             self.cells.writer[cell] = origin.0;
             return;
@@ -375,11 +341,12 @@ impl ShadowView<'_> {
         }
         self.note_read(cell, origin, 1 << (origin.thread().1 % 32));
         let cells = &mut *self.cells;
+        cells.read_at = IN_FLIGHT;
         for (stamp, reader) in [
             (&mut cells.read[cell], cells.reader[cell]),
             (&mut cells.read_elsewhere[cell], cells.other_reader[cell]),
         ] {
-            if reader == origin.0 && *stamp != 0 {
+            if reader == origin.0 && *stamp >= self.block.clocks.block_start {
                 *stamp = IN_FLIGHT;
             }
         }
@@ -412,24 +379,18 @@ impl ShadowView<'_> {
     /// Consecutive reads of all lanes, of `CELLS` cells each; false, with nothing done, unless all
     /// cells are in the same simple state.
     pub(super) fn read_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let (cells, others) = self.parts();
         let row = first..first + LANES * CELLS;
-        if !all_before(&cells.written[row.clone()], since) {
+        if cells.wrote_at >= since && !all_before(&cells.written[row.clone()], since) {
             return false;
         }
         if all_before(&cells.read[row.clone()], since) {
-            if let Some(cross_block) = &mut self.cross_block {
-                let block = block_number(self.block.index);
-                if all_before(&cells.read[row.clone()], start) {
-                    cross_block.note_read_row::<CELLS>(first, block, origin);
-                } else {
-                    for at in row.clone().filter(|&cell| cells.read[cell] < start) {
-                        cross_block.note_read(at, block, origin.with_lane((at - first) / CELLS));
-                    }
-                }
+            if let Some(mut others) = others {
+                let old = (&cells.read[row.clone()], &cells.reader[row.clone()]);
+                others.read_row::<CELLS>(first, old, origin);
             }
+            cells.read_at = cells.read_at.max(now);
             cells.read[row.clone()].fill(now);
             fill_row::<CELLS>(&mut cells.reader[row.clone()], |lane| {
                 origin.with_lane(lane).0
@@ -449,25 +410,19 @@ impl ShadowView<'_> {
 
     /// Consecutive weak writes of all lanes; as [`Self::read_row`].
     pub(super) fn write_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
+        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
+        let (cells, others) = self.parts();
         let row = first..first + LANES * CELLS;
-        let quiet = all_before(&cells.written[row.clone()], since)
-            && all_before(&cells.read[row.clone()], since);
-        if !quiet {
+        let is_quiet =
+            |at: u32, stamps: &[u32]| at < since || all_before(&stamps[row.clone()], since);
+        if !is_quiet(cells.wrote_at, &cells.written) || !is_quiet(cells.read_at, &cells.read) {
             return false;
         }
-        if let Some(cross_block) = &mut self.cross_block {
-            let block = block_number(self.block.index);
-            if all_before(&cells.written[row.clone()], start) {
-                cross_block.note_write_row::<CELLS>(first, block, origin);
-            } else {
-                for at in row.clone().filter(|&cell| cells.written[cell] < start) {
-                    cross_block.note_write(at, block, origin.with_lane((at - first) / CELLS));
-                }
-            }
+        if let Some(mut others) = others {
+            let old = (&cells.written[row.clone()], &cells.writer[row.clone()]);
+            others.write_row::<CELLS>(first, old, origin);
         }
+        cells.wrote_at = cells.wrote_at.max(now);
         cells.written[row.clone()].fill(now);
         fill_row::<CELLS>(&mut cells.writer[row], |lane| origin.with_lane(lane).0);
         true

@@ -64,6 +64,12 @@ impl Shapes {
         known.shape
     }
 
+    /// The shape of an access that repeats the last one of its instruction.
+    #[inline(always)]
+    pub(super) fn repeated(&self, access: &RepeatedAccess<'_>) -> Shape {
+        self.0[access.instruction.index()].shape
+    }
+
     /// The contiguous runs of an access that repeats the last one of its instruction.
     #[inline(always)]
     pub(super) fn runs(&mut self, access: &RepeatedAccess<'_>) -> &[Run] {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
 use super::launch_geometry::LaunchGeometry;
-use super::shape::lanes;
+use super::shape::{LANES, lanes};
 use crate::error::{Fault, FaultKind};
 use crate::ir::{Calls, InstructionId, Space};
 use crate::kernel::Kernel;
@@ -157,6 +157,22 @@ impl Synccheck {
     }
 }
 
+/// Whether all lanes give one mask, which has all of them, and read from lanes that are here.
+fn is_usual(sync: &WarpSync<'_>) -> bool {
+    let mask = sync.mask;
+    let members = sync.members[mask.trailing_zeros() as usize % LANES];
+    let mut wrong = mask & !members;
+    for (lane, of_lane) in sync.members.iter().enumerate() {
+        wrong |= u32::from(*of_lane != members) << lane & mask;
+    }
+    if let Some(sources) = sync.sources {
+        for (lane, source) in sources.iter().enumerate() {
+            wrong |= (!mask >> (source & 31) & 1) << lane & mask;
+        }
+    }
+    wrong == 0
+}
+
 /// The instructions of the basic blocks that are reachable after a barrier.
 fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> {
     let blocks = kernel.basic_blocks();
@@ -219,6 +235,14 @@ impl Synccheck {
     }
 
     fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
+        if !is_usual(sync) {
+            self.unusual_sync(warp, sync);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unusual_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
         for lane in lanes(sync.mask) {
             let members = sync.members[lane];
             let only = |mask: u32| Self::actor(warp, sync.instruction, mask);

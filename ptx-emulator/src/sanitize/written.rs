@@ -42,6 +42,8 @@ pub(super) struct Area {
     /// The first and the last block that wrote to each cell: index in the grid plus 1, or 0.
     pub(super) first: Vec<u32>,
     pub(super) last: Vec<u32>,
+    /// Whether anything was written.
+    wrote: bool,
     /// By cell without a mark: the first and the last block that read it.
     pub(super) early: HashMap<usize, [(u32, Origin); 2]>,
 }
@@ -66,6 +68,7 @@ impl Area {
             written,
             first: vec![0; count],
             last: vec![0; count],
+            wrote: false,
             early: HashMap::new(),
         }
     }
@@ -98,6 +101,7 @@ impl Area {
     }
 
     pub(super) fn note_write(&mut self, cell: usize, block: u32) {
+        self.wrote = true;
         let first = self.first[cell];
         self.first[cell] = if first == 0 { block } else { first.min(block) };
         self.last[cell] = self.last[cell].max(block);
@@ -117,7 +121,8 @@ impl Area {
         let shift = self.written.shift.min(other.written.shift);
         self.refine(shift);
         other.refine(shift);
-        for cell in 0..self.first.len() {
+        let count = if other.wrote { self.first.len() } else { 0 };
+        for cell in 0..count {
             for block in [other.first[cell], other.last[cell]] {
                 if block != 0 {
                     self.note_write(cell, block);
@@ -135,6 +140,9 @@ impl Area {
     pub(super) fn written_ranges(&self) -> Vec<(u64, u64)> {
         let bytes = 1 << self.written.shift;
         let mut ranges: Vec<(u64, u64)> = Vec::new();
+        if !self.wrote {
+            return ranges;
+        }
         for cell in (0..self.first.len()).filter(|&cell| self.first[cell] != 0) {
             let start = self.base + cell as u64 * bytes;
             match ranges.last_mut() {

@@ -94,6 +94,60 @@ pub(super) fn odd(value: f64, rest: f64) -> f32 {
 /// The sign of both formats.
 const SIGN: u32 = 0x8000;
 
+/// A fused multiply-add of f16 values in f32, rounded to odd. The product of two is exact, and so
+/// is what the sum lacks.
+#[inline(always)]
+fn odd_fma(x: f32, y: f32, z: f32) -> f32 {
+    let product = x * y;
+    let sum = product + z;
+    let of_addend = sum - product;
+    let rest = (product - (sum - of_addend)) + (z - of_addend);
+    let bits = sum.to_bits();
+    let towards = (rest != 0.0) & (bits & 1 == 0) & sum.is_finite();
+    let up = (rest > 0.0) == (bits >> 31 == 0);
+    let neighbour = if up {
+        bits.wrapping_add(1)
+    } else {
+        bits.wrapping_sub(1)
+    };
+    f32::from_bits(if towards { neighbour } else { bits })
+}
+
+/// The frequent operations on f16 values, to be rounded to f16; none for others.
+#[inline(always)]
+pub(in super::super) fn flat(
+    function: FloatFunction,
+    a: impl Fn() -> [f32; 64],
+    b: impl Fn() -> [f32; 64],
+    c: impl Fn() -> [f32; 64],
+) -> Option<[f32; 64]> {
+    macro_rules! each {
+        (|$x:ident, $y:ident| $value:expr) => {{
+            let (mut a, b) = (a(), b());
+            for (x, y) in a.iter_mut().zip(&b) {
+                let ($x, $y) = (*x, *y);
+                *x = $value;
+            }
+            Some(a)
+        }};
+    }
+    match function {
+        FloatFunction::Add => each!(|x, y| x + y),
+        FloatFunction::Sub => each!(|x, y| x - y),
+        FloatFunction::Mul => each!(|x, y| x * y),
+        FloatFunction::Min => each!(|x, y| f32::from_bits(min32(x.to_bits(), y.to_bits()))),
+        FloatFunction::Max => each!(|x, y| f32::from_bits(max32(x.to_bits(), y.to_bits()))),
+        FloatFunction::Fma => {
+            let (mut a, b, c) = (a(), b(), c());
+            for ((x, y), z) in a.iter_mut().zip(&b).zip(&c) {
+                *x = odd_fma(*x, *y, *z);
+            }
+            Some(a)
+        }
+        _ => None,
+    }
+}
+
 /// What follows the rounding of a result.
 #[derive(Clone, Copy)]
 struct Finish {

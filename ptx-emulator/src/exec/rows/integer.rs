@@ -72,8 +72,8 @@ pub(super) fn unsigned(function: IntegerFunction, [a, b, c]: Operands<'_>) -> Op
         IntegerFunction::PopulationCount => row!(|i| a[i].count_ones()),
         IntegerFunction::LeadingZeros => row!(|i| a[i].leading_zeros()),
         IntegerFunction::ReverseBits => row!(|i| a[i].reverse_bits()),
-        IntegerFunction::Div => row!(|i| a[i].checked_div(b[i]).unwrap_or(u32::MAX)),
-        IntegerFunction::Rem => row!(|i| a[i].checked_rem(b[i]).unwrap_or(u32::MAX)),
+        IntegerFunction::Div => row!(|i| quotient(a[i], b[i])),
+        IntegerFunction::Rem => row!(|i| remainder(a[i], b[i])),
         IntegerFunction::ExtractField => row!(|i| {
             let (position, length) = (b[i] & 0xff, c[i] & 0xff);
             let field = a[i].checked_shr(position).unwrap_or(0);
@@ -99,14 +99,20 @@ pub(super) fn unsigned(function: IntegerFunction, [a, b, c]: Operands<'_>) -> Op
 
 #[inline(always)]
 pub(super) fn signed(function: IntegerFunction, [a, b, c]: Operands<'_>) -> Option<Lanes32> {
-    let divided = |a: u32, b: u32, f: fn(i32, i32) -> i32| match b {
-        0 => u32::MAX,
-        b => f(a as i32, b as i32) as u32,
-    };
     match function {
         IntegerFunction::Abs => row!(|i| (a[i] as i32).wrapping_abs() as u32),
-        IntegerFunction::Div => row!(|i| divided(a[i], b[i], i32::wrapping_div)),
-        IntegerFunction::Rem => row!(|i| divided(a[i], b[i], i32::wrapping_rem)),
+        IntegerFunction::Div => row!(|i| {
+            let quotient = quotient(magnitude(a[i]), magnitude(b[i]));
+            let sign = (a[i] ^ b[i]) as i32 >> 31;
+            let signed = (quotient as i32 ^ sign).wrapping_sub(sign) as u32;
+            if b[i] == 0 { u32::MAX } else { signed }
+        }),
+        IntegerFunction::Rem => row!(|i| {
+            let rest = remainder(magnitude(a[i]), magnitude(b[i]));
+            let sign = a[i] as i32 >> 31;
+            let signed = (rest as i32 ^ sign).wrapping_sub(sign) as u32;
+            if b[i] == 0 { u32::MAX } else { signed }
+        }),
         IntegerFunction::AddSaturating => {
             row!(|i| (a[i] as i32).saturating_add(b[i] as i32) as u32)
         }
@@ -188,4 +194,25 @@ pub(super) fn short(
         }
         _ => None,
     }
+}
+
+/// A quotient of words, all ones for a division by zero. Processors have no division of several
+/// words at once, but of several f64. If the quotient of words has a fraction, it lies at least
+/// 2^-32 of its value from the next integer, so that rounding to 53 bits does not reach that.
+#[inline(always)]
+fn quotient(a: u32, b: u32) -> u32 {
+    let quotient = (f64::from(a) / f64::from(b)) as u32;
+    if b == 0 { u32::MAX } else { quotient }
+}
+
+/// What a quotient leaves; all ones for a division by zero.
+#[inline(always)]
+fn remainder(a: u32, b: u32) -> u32 {
+    let rest = a.wrapping_sub(quotient(a, b).wrapping_mul(b));
+    if b == 0 { u32::MAX } else { rest }
+}
+
+#[inline(always)]
+fn magnitude(word: u32) -> u32 {
+    (word as i32).unsigned_abs()
 }

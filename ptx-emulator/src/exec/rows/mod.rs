@@ -23,7 +23,7 @@ macro_rules! row {
 // After the macro, which they use.
 mod convert;
 mod float;
-mod half;
+pub(super) mod half;
 pub(super) mod integer;
 #[cfg(test)]
 mod tests;
@@ -56,16 +56,16 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
             (both << c[i].min(32) >> 32) as u32
         }),
         LaneFunction::FunnelLeft(false) => row!(|i| {
-            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
-            (both << (c[i] & 31) >> 32) as u32
+            let amount = c[i] & 31;
+            b[i] << amount | a[i] >> 1 >> (31 - amount)
         }),
         LaneFunction::FunnelRight(true) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both >> c[i].min(32)) as u32
         }),
         LaneFunction::FunnelRight(false) => row!(|i| {
-            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
-            (both >> (c[i] & 31)) as u32
+            let amount = c[i] & 31;
+            a[i] >> amount | b[i] << 1 << (31 - amount)
         }),
         LaneFunction::Permute(PermuteMode::Default) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
@@ -80,21 +80,7 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
             }
             word
         }),
-        LaneFunction::Logic3(table) => {
-            let term = |index: u32| 0u32.wrapping_sub(u32::from(table) >> index & 1);
-            let terms: [u32; 8] = std::array::from_fn(|index| term(index as u32));
-            row!(|i| {
-                let (a, b, c) = (a[i], b[i], c[i]);
-                (terms[0] & !a & !b & !c)
-                    | (terms[1] & !a & !b & c)
-                    | (terms[2] & !a & b & !c)
-                    | (terms[3] & !a & b & c)
-                    | (terms[4] & a & !b & !c)
-                    | (terms[5] & a & !b & c)
-                    | (terms[6] & a & b & !c)
-                    | (terms[7] & a & b & c)
-            })
-        }
+        LaneFunction::Logic3(table) => logic3(table, x),
         LaneFunction::DotProduct4(signed_a, signed_b) => {
             let byte = |word: u32, at: usize, signed: bool| {
                 let byte = (word >> (8 * at)) as u8;
@@ -160,5 +146,48 @@ fn compare(
         Comparison::FloatLessEqual => holds!(|x, y| x <= y),
         Comparison::FloatUnordered => holds!(|x, y| x.is_nan() | y.is_nan()),
         _ => None,
+    }
+}
+
+/// `lop3`. The frequent tables have expressions of their own, which take one to three instructions
+/// of the processor.
+#[inline(always)]
+fn logic3(table: u8, [a, b, c]: Operands<'_>) -> Option<Lanes32> {
+    match table {
+        0x96 => row!(|i| a[i] ^ b[i] ^ c[i]),
+        0x3c => row!(|i| a[i] ^ b[i]),
+        0x80 => row!(|i| a[i] & b[i] & c[i]),
+        0xc0 => row!(|i| a[i] & b[i]),
+        0xfe => row!(|i| a[i] | b[i] | c[i]),
+        0xfc => row!(|i| a[i] | b[i]),
+        0xf8 => row!(|i| a[i] | b[i] & c[i]),
+        0xea => row!(|i| a[i] & b[i] | c[i]),
+        0xec => row!(|i| a[i] & c[i] | b[i]),
+        0xa8 => row!(|i| (a[i] | b[i]) & c[i]),
+        0xc8 => row!(|i| (a[i] | c[i]) & b[i]),
+        0xe0 => row!(|i| a[i] & (b[i] | c[i])),
+        0x78 => row!(|i| a[i] ^ b[i] & c[i]),
+        0x6a => row!(|i| a[i] & b[i] ^ c[i]),
+        0x6c => row!(|i| a[i] & c[i] ^ b[i]),
+        0x28 => row!(|i| (a[i] ^ b[i]) & c[i]),
+        0x48 => row!(|i| (a[i] ^ c[i]) & b[i]),
+        0x60 => row!(|i| a[i] & (b[i] ^ c[i])),
+        0xe8 => row!(|i| a[i] & b[i] | c[i] & (a[i] | b[i])),
+        0xca => row!(|i| a[i] & b[i] | !a[i] & c[i]),
+        0xac => row!(|i| !a[i] & b[i] | a[i] & c[i]),
+        0xb8 => row!(|i| b[i] & c[i] | !b[i] & a[i]),
+        0xe2 => row!(|i| b[i] & a[i] | !b[i] & c[i]),
+        0xd8 => row!(|i| c[i] & b[i] | !c[i] & a[i]),
+        0xe4 => row!(|i| c[i] & a[i] | !c[i] & b[i]),
+        _ => {
+            let term = |index: u32| 0u32.wrapping_sub(u32::from(table) >> index & 1);
+            let terms: [u32; 8] = std::array::from_fn(|index| term(index as u32));
+            row!(|i| {
+                // For both values of c, and from these for both of b.
+                let of_c = |pair: usize| terms[2 * pair] & !c[i] | terms[2 * pair + 1] & c[i];
+                let of_b = |pair: usize| of_c(2 * pair) & !b[i] | of_c(2 * pair + 1) & b[i];
+                of_b(0) & !a[i] | of_b(1) & a[i]
+            })
+        }
     }
 }

@@ -6,7 +6,7 @@ fn is_ordered(clocks: &Clocks, (warp, lane): (u32, u32), stamp: u32, by: (u32, u
 
 #[test]
 fn a_barrier_of_some_warps_orders_those() {
-    let mut clocks = Clocks::new(96, 1);
+    let mut clocks = Clocks::new(96, 1, 1);
     let stamp = clocks.now;
     assert!(!is_ordered(&clocks, (0, 3), stamp, (1, 3)));
     clocks.synchronise_warps(1, &[u32::MAX, u32::MAX, 0]);
@@ -22,7 +22,7 @@ fn a_barrier_of_some_warps_orders_those() {
 
 #[test]
 fn arriving_orders_what_was_before_and_nothing_after() {
-    let mut clocks = Clocks::new(64, 1);
+    let mut clocks = Clocks::new(64, 1, 1);
     let before = clocks.now;
     clocks.arrive(0, 1);
     let after = clocks.now;
@@ -34,7 +34,7 @@ fn arriving_orders_what_was_before_and_nothing_after() {
 
 #[test]
 fn lanes_are_ordered_by_the_masks_that_join_them() {
-    let mut clocks = Clocks::new(32, 1);
+    let mut clocks = Clocks::new(32, 1, 1);
     let stamp = clocks.now;
     clocks.synchronise_lanes(0, 0x3);
     assert!(is_ordered(&clocks, (0, 0), stamp, (0, 1)));
@@ -49,7 +49,7 @@ fn lanes_are_ordered_by_the_masks_that_join_them() {
 
 #[test]
 fn an_arrival_is_of_one_lane_and_one_phase() {
-    let mut clocks = Clocks::new(64, 1);
+    let mut clocks = Clocks::new(64, 1, 1);
     let key = (Space::Shared, 8);
     let before = clocks.now;
     clocks.arrive_at(8, 0, 1);
@@ -84,7 +84,7 @@ fn an_arrival_is_of_one_lane_and_one_phase() {
 
 #[test]
 fn a_copy_is_observed_by_a_wait_at_the_mbarrier_it_signals() {
-    let mut clocks = Clocks::new(32, 1);
+    let mut clocks = Clocks::new(32, 1, 1);
     let copy = Origin::new(0, false, 0, 0).asynchronous();
     assert!(!clocks.is_ordered(copy, IN_FLIGHT, (0, 0)));
     let stamp = clocks.now;
@@ -99,7 +99,7 @@ fn a_copy_is_observed_by_a_wait_at_the_mbarrier_it_signals() {
 
 #[test]
 fn a_release_orders_for_later_acquires() {
-    let mut clocks = Clocks::new(64, 1);
+    let mut clocks = Clocks::new(64, 1, 1);
     let key = (Space::Global, 256);
     let before = clocks.now;
     clocks.acquire(key, 1, 1);
@@ -113,7 +113,7 @@ fn a_release_orders_for_later_acquires() {
 
 #[test]
 fn relaxed_operations_hand_on_what_lies_before_a_fence() {
-    let mut clocks = Clocks::new(64, 1);
+    let mut clocks = Clocks::new(64, 1, 1);
     let key = (Space::Global, 256);
     let before = clocks.now;
     clocks.release(key, (0, 0), false, true);

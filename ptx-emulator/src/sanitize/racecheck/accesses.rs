@@ -1,7 +1,7 @@
 //! Plain loads and stores: which cells they touch, and in which of the fast ways they are recorded.
 
 use super::super::shadow_view::{is_settled, is_settled_slice};
-use super::super::shape::{AddressGroup, LANES, Shape, lanes};
+use super::super::shape::{AddressGroup, LANES, Shape};
 use super::Racecheck;
 use crate::ir::{AccessKind, Space};
 use crate::observer::{MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
@@ -92,11 +92,10 @@ impl Racecheck {
         Some(settled)
     }
 
-    /// Records a load address by address; false, with nothing done, where the lanes read
-    /// consecutive addresses.
+    /// Records a load address by address; false, with nothing done, where each lane reads another.
     #[inline(never)]
     pub(super) fn load_groups(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
-        if self.shapes.groups(access).len() == LANES && self.shapes.runs(access).len() == 1 {
+        if self.shapes.groups(access).len() == LANES {
             return false;
         }
         // Others use the shapes meanwhile, but not these.
@@ -185,21 +184,13 @@ impl Racecheck {
             _ => false,
         };
         if !done {
-            for lane in 0..LANES {
-                let first = first + lane * stride;
-                for cell in first..first + per_lane {
-                    match writes {
-                        true => view.write(cell, origin.with_lane(lane), access),
-                        false => view.read(cell, origin.with_lane(lane), 1 << lane),
-                    }
-                }
-            }
+            let cells = std::array::from_fn(|lane| first + lane * stride);
+            view.record_cells(access, &cells, u32::MAX, origin);
         }
     }
 
     #[inline(never)]
     pub(super) fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
-        let writes = access.kind == AccessKind::Store && !access.strong;
         let is_strong = access.strong && self.updates.records(access.space);
         let mut rest = access.mask;
         while rest != 0 {
@@ -216,29 +207,9 @@ impl Racecheck {
             };
             view.is_strong = is_strong;
             let origin = view.origin(access.instruction, warp);
-            while rest != 0 {
-                let lane = rest.trailing_zeros() as usize % LANES;
-                let address = access.addresses[lane];
-                if !view.holds(address, access.bytes) {
-                    break;
-                }
-                let first = view.first_cell(address, access.bytes);
-                let cells = first..first + (access.bytes >> view.cells.shift) as usize;
-                let origin = origin.with_lane(lane);
-                if writes {
-                    cells.for_each(|cell| view.write(cell, origin, access));
-                    rest &= rest - 1;
-                } else if view.read_usual(cells.clone(), origin) {
-                    rest &= rest - 1;
-                } else {
-                    // Lanes that read the same address are recorded at once.
-                    let same = lanes(rest)
-                        .filter(|&other| access.addresses[other] == address)
-                        .fold(0, |same, other| same | 1 << other);
-                    rest &= !same;
-                    view.read_same(cells, origin, same);
-                }
-            }
+            let here = view.lanes_within(access, rest);
+            view.record(access, here, origin);
+            rest &= !here;
         }
     }
 }

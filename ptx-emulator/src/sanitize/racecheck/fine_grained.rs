@@ -94,6 +94,7 @@ impl Racecheck {
         } = access;
         let bytes = u64::from(access.bytes);
         let all = u64::from(access.mask.count_ones()) * bytes;
+        self.has_async = true;
         match progress {
             Progress::Issued => self.in_flight += all,
             _ => self.in_flight = self.in_flight.saturating_sub(all),

@@ -1,6 +1,7 @@
 //! The race checker.
 
 mod accesses;
+mod areas;
 mod deferred_reads;
 mod fine_grained;
 mod settled_reads;
@@ -13,7 +14,9 @@ use std::sync::Arc;
 use super::clocks::{Clocks, first_barrier};
 use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
+use super::last_accesses::Blocks;
 use super::launch_geometry::{LaunchGeometry, flatten};
+use super::recycled;
 use super::semantics::Semantics;
 use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
@@ -26,6 +29,7 @@ use crate::observer::{
     AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext, MemoryAccess,
     Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
+use areas::Area;
 use deferred_reads::DeferredReads;
 use settled_reads::{Key, SettledReads};
 use stored::StoredValuesOf;
@@ -77,6 +81,10 @@ pub struct Racecheck {
     shared: ShadowMemory,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
+    /// What other workers recorded, with the number of the allocation and their blocks.
+    of_others: Vec<(usize, Box<Area>, Arc<Blocks>)>,
+    /// Whether the kernel has copies to several blocks.
+    is_multicast: bool,
     block: BlockState,
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
@@ -87,6 +95,8 @@ pub struct Racecheck {
     shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
+    /// Whether there have been any in the launch.
+    has_async: bool,
     sync_table: SyncTable,
     /// Strong writes, which race with plain reads.
     updates: Updates,
@@ -101,6 +111,8 @@ pub struct Racecheck {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockState {
     pub clocks: Clocks,
+    /// When the blocks began.
+    pub blocks: Blocks,
     /// Index in the grid.
     pub index: u64,
     pub at: [u32; 3],
@@ -110,16 +122,6 @@ pub(super) struct BlockState {
     seen: BlockSet,
     /// Whether a thread has executed a fence.
     fenced: bool,
-}
-
-/// The shadow of an allocation.
-#[derive(Clone, Debug)]
-struct Area {
-    base: u64,
-    cells: ShadowMemory,
-    cross_block: CrossBlockRaces,
-    /// The stamp of the last strong access.
-    strong: u32,
 }
 
 impl Racecheck {
@@ -143,8 +145,12 @@ impl Racecheck {
             .as_ref()
             .map_or(0, Kernel::instruction_count);
         let threads = geometry.block.iter().product();
+        let start = recycled::first_stamp();
+        let updates = Updates::of_kernel(geometry.kernel.as_ref());
+        let is_multicast = semantics.iter().any(|semantics| semantics.is_multicast);
         Racecheck {
-            updates: Updates::of_kernel(geometry.kernel.as_ref()),
+            is_multicast,
+            updates,
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
             semantics,
@@ -152,11 +158,10 @@ impl Racecheck {
             shapes: Shapes::new(instructions),
             stored: StoredValuesOf::new(instructions),
             last_allocations: vec![0; instructions],
-            settled: SettledReads::new(),
-            shared: ShadowMemory::new(geometry.shared_of_cluster()),
+            shared: ShadowMemory::new(geometry.shared_of_cluster(), start),
             global: vec![None; geometry.allocations.len()],
             block: BlockState {
-                clocks: Clocks::new(threads, geometry.cluster_blocks()),
+                clocks: Clocks::new(threads, geometry.cluster_blocks(), start),
                 ..BlockState::default()
             },
             geometry,
@@ -167,11 +172,16 @@ impl Racecheck {
     /// Lets the stamps start again before they run out: those of earlier blocks no longer matter.
     fn renew_stamps(&mut self) {
         if self.block.clocks.stamps_exhausted() {
+            for area in self.global.iter_mut().flatten() {
+                area.settle(&self.block.blocks);
+            }
             self.block.clocks.start_again();
+            let number = block_number(self.block.index);
+            self.block.blocks.restart(self.block.clocks.now, number);
             self.overwrites += 1;
             self.shared_written = 0;
             self.shared.clear();
-            self.updates.clear();
+            self.updates.forget();
             for area in self.global.iter_mut().flatten() {
                 area.cells.clear();
                 area.strong = 0;
@@ -203,23 +213,27 @@ impl Racecheck {
             block,
             overwrites,
             tally,
+            is_multicast,
             ..
         } = self;
+        let mut is_lazy = false;
         let (base, cells, cross_block, content) = match space {
             Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None, None),
             Space::Cluster => (0, shared, None, None),
             _ => {
                 let (base, bytes) = geometry.allocations[allocation];
                 let area = global[allocation].get_or_insert_with(|| {
-                    let cells = ShadowMemory::new(bytes);
+                    let cells = ShadowMemory::new(bytes, block.clocks.block_start);
                     let cross_block = CrossBlockRaces::new(bytes, cells.shift);
                     Box::new(Area {
                         base,
                         cells,
                         cross_block,
                         strong: 0,
+                        is_lazy: !*is_multicast,
                     })
                 });
+                is_lazy = area.is_lazy;
                 let content = geometry.contents.get(allocation);
                 let content = content.filter(|content| content.base == base);
                 let content = content.map(|content| &**content);
@@ -239,6 +253,7 @@ impl Racecheck {
             overwrites,
             tally,
             is_strong: false,
+            is_lazy,
         }
     }
 }
@@ -264,6 +279,7 @@ impl Racecheck {
             }
         }
         if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
+            self.settle();
             for area in self.global.iter().flatten() {
                 let cross_block = &area.cross_block;
                 cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
@@ -282,9 +298,7 @@ impl Racecheck {
         });
         self.findings = self.tally.graded_findings(&self.geometry, excuse);
         self.geometry.contents = Arc::default();
-        // The shadow is large and not needed any more.
-        self.global.clear();
-        self.shared = ShadowMemory::default();
+        self.recycle();
     }
 
     fn block_start(&mut self, block: [u32; 3]) {
@@ -298,6 +312,9 @@ impl Racecheck {
         self.block.clocks.start_block();
         self.block.at = block;
         self.block.index = self.geometry.block_index(block);
+        let start = self.block.clocks.block_start;
+        let number = block_number(self.block.index);
+        self.block.blocks.begin(start, number);
         self.block.acquired = false;
         self.block.seen = BlockSet::default();
         self.block.fenced = false;
@@ -518,14 +535,17 @@ impl Observer for Racecheck {
         )
     }
 
-    fn join(&mut self, worker: Self) {
-        for (own, other) in self.global.iter_mut().zip(worker.global) {
-            match (own, other) {
-                (Some(own), Some(other)) => own.cross_block.merge(other.cross_block),
-                (own, Some(other)) => *own = Some(other),
-                (_, None) => {}
+    fn join(&mut self, mut worker: Self) {
+        let blocks = Arc::new(std::mem::take(&mut worker.block.blocks));
+        for (allocation, area) in worker.global.drain(..).enumerate() {
+            if let Some(area) = area {
+                self.of_others.push((allocation, area, Arc::clone(&blocks)));
             }
         }
+        // The areas of several workers are recycled together.
+        let now = worker.block.clocks.now.max(self.block.clocks.now);
+        self.block.clocks.now = now;
+        worker.recycle();
         self.seen.extend(worker.seen);
         self.stored.merge(worker.stored);
         self.updates.guesses.extend(worker.updates.guesses);

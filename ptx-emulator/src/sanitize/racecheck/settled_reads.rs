@@ -59,22 +59,21 @@ impl Key {
     }
 }
 
-/// The last settled reads of each slot.
+/// The last settled reads of each slot; empty as long as there are none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SettledReads(Vec<Key>);
 
 impl SettledReads {
-    pub(super) fn new() -> Self {
-        // No key is like the first ones.
-        SettledReads(vec![Key::default(); SLOTS])
-    }
-
     #[inline(always)]
     pub(super) fn has(&self, key: &Key) -> bool {
-        self.0[key.slot()].is(key)
+        self.0.get(key.slot()).is_some_and(|known| known.is(key))
     }
 
     pub(super) fn keep(&mut self, key: Key) {
+        if self.0.is_empty() {
+            // No key is like the first ones.
+            self.0 = vec![Key::default(); SLOTS];
+        }
         self.0[key.slot()] = key;
     }
 }

@@ -15,7 +15,7 @@ use super::super::finding::{Actor, Example, Problem};
 use super::super::launch_geometry::flatten;
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
-use super::{Racecheck, block_number};
+use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};
@@ -72,14 +72,34 @@ impl StrongWrites {
 pub(super) struct Updates {
     /// Whether the kernel has strong writes to shared, and to global memory.
     has: [bool; 2],
-    /// Whether there are entries of shared, and of global memory.
+    /// Whether there are entries since the last barrier of the block, of shared and of global
+    /// memory.
     live: [bool; 2],
-    words: FxHashMap<(bool, u64), StrongWrites>,
+    /// The stamp of the last strong access to global memory.
+    global_strong: u32,
+    /// The lowest and the highest word to which there are entries since the last barrier of the
+    /// block, of shared and of global memory.
+    range: [(u64, u64); 2],
+    /// By number of a page of global memory, 16 words: its place in `pages`.
+    of_global: FxHashMap<u64, u32>,
+    /// Of shared memory the same plus 1; 0 where there is none.
+    of_shared: Vec<u32>,
+    /// Entries from before the last barrier of the block stay, and count as none.
+    pages: Vec<[StrongWrites; PAGE]>,
     /// Plain loads of a word by threads that then try to replace it by `atom.cas`, as in the CUDA
     /// C++ Programming Guide ("Atomic Functions"): where such a read comes out old, the comparison
     /// fails. They do not race with strong writes.
     pub(super) guesses: HashSet<InstructionId>,
 }
+
+/// Words of a page of the table.
+const PAGE: usize = 16;
+
+/// A range that holds nothing.
+const NOWHERE: (u64, u64) = (u64::MAX, 0);
+
+/// Pages that are kept beyond a barrier of the block.
+const MOST_PAGES: usize = 4096;
 
 /// Index in tables by space.
 fn of_space(space: Space) -> Option<usize> {
@@ -117,10 +137,57 @@ impl Updates {
 
     /// Forgets all: a barrier of the block orders them, or a block begins.
     pub(super) fn clear(&mut self) {
-        if self.live != [false; 2] {
-            self.words.clear();
-            self.live = [false; 2];
+        self.live = [false; 2];
+        self.range = [NOWHERE; 2];
+        if self.pages.len() > MOST_PAGES {
+            self.forget();
         }
+    }
+
+    /// As [`Self::clear`], where stamps begin again.
+    pub(super) fn forget(&mut self) {
+        self.live = [false; 2];
+        self.range = [NOWHERE; 2];
+        self.global_strong = 0;
+        self.of_global.clear();
+        self.of_shared.clear();
+        self.pages.clear();
+    }
+
+    /// The strong writes to a word, for a new one.
+    #[inline(always)]
+    fn word(&mut self, is_global: bool, word: u64) -> &mut StrongWrites {
+        let range = &mut self.range[usize::from(is_global)];
+        *range = (range.0.min(word), range.1.max(word));
+        let next = self.pages.len() as u32;
+        let page = word / PAGE as u64;
+        let number = if is_global {
+            *self.of_global.entry(page).or_insert(next)
+        } else {
+            let page = page as usize;
+            if page >= self.of_shared.len() {
+                self.of_shared.resize(page + 1, 0);
+            }
+            let number = &mut self.of_shared[page];
+            if *number == 0 {
+                *number = next + 1;
+            }
+            *number - 1
+        };
+        if number == next {
+            self.pages.push([StrongWrites::default(); PAGE]);
+        }
+        &mut self.pages[number as usize][(word % PAGE as u64) as usize]
+    }
+
+    /// The strong writes to a word, if there are any.
+    fn known(&self, is_global: bool, word: u64) -> Option<&StrongWrites> {
+        let page = word / PAGE as u64;
+        let number = match is_global {
+            true => *self.of_global.get(&page)?,
+            false => self.of_shared.get(page as usize)?.checked_sub(1)?,
+        };
+        self.pages[number as usize].get((word % PAGE as u64) as usize)
     }
 
     /// Whether strong accesses to a space are recorded apart: the kernel has strong writes to it.
@@ -145,9 +212,16 @@ impl Racecheck {
             Form::Repeated(access) => (access.space, access.kind == AccessKind::Load),
             Form::Loads(loads) => (loads.space, true),
         };
-        if is_plain_read && self.updates.records(space) {
+        if is_plain_read && self.updates.records(space) && self.has_strong(space) {
             accesses.for_each(|access| self.compare_read(warp, access));
         }
+    }
+
+    /// Whether there are strong accesses with which a read may race.
+    fn has_strong(&self, space: Space) -> bool {
+        let is_global = space == Space::Global;
+        let in_block = is_global && self.updates.global_strong >= self.block.clocks.block_start;
+        self.updates.live[usize::from(is_global)] || in_block
     }
 
     #[cold]
@@ -171,14 +245,20 @@ impl Racecheck {
         if is_global {
             self.note_plain_read(by, &flat);
         }
-        if !self.updates.live[usize::from(is_global)] {
+        let (from, to) = self.updates.range[usize::from(is_global)];
+        let last = u64::from(access.bytes) - 1;
+        let may_meet = |address: u64| {
+            let first = address.wrapping_add(own);
+            first / 4 <= to && first.wrapping_add(last) / 4 >= from
+        };
+        if !lanes(flat.mask).any(|lane| may_meet(flat.addresses[lane])) {
             return;
         }
         for lane in lanes(flat.mask) {
             let first = flat.addresses[lane].wrapping_add(own);
             let origin = Origin::new(access.instruction.index(), false, by, lane as u32);
             for (word, bytes) in words(first, access.bytes) {
-                let Some(known) = self.updates.words.get(&(is_global, word)) else {
+                let Some(known) = self.updates.known(is_global, word) else {
                     continue;
                 };
                 let clocks = &self.block.clocks;
@@ -204,6 +284,16 @@ impl Racecheck {
     /// recorded, and a strong access counts as a read.
     fn note_plain_read(&mut self, by: u32, access: &MemoryAccess<'_>) {
         let block = block_number(self.block.index);
+        let start = self.block.clocks.block_start;
+        let has_strong =
+            |area: &Option<Box<Area>>| area.as_ref().is_some_and(|area| area.strong >= start);
+        let known = self.last_allocations[access.instruction.index()] as usize;
+        if let Some(&(base, length)) = self.geometry.allocations.get(known)
+            && !has_strong(&self.global[known])
+            && lanes(access.mask).all(|lane| access.addresses[lane].wrapping_sub(base) < length)
+        {
+            return;
+        }
         for lane in lanes(access.mask) {
             let address = access.addresses[lane];
             let Some(allocation) =
@@ -211,11 +301,7 @@ impl Racecheck {
             else {
                 continue;
             };
-            let start = self.block.clocks.block_start;
-            if self.global[allocation]
-                .as_ref()
-                .is_none_or(|area| area.strong < start)
-            {
+            if !has_strong(&self.global[allocation]) {
                 continue;
             }
             let mut view = self.view(Space::Global, allocation, by);
@@ -250,12 +336,14 @@ impl Racecheck {
         let is_cas = self.semantics[access.instruction.index()].is_compare_and_swap;
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         self.updates.live[space] |= writes;
+        for lane in lanes(self.note_strong_lanes(by, access, writes)) {
+            self.compare_write(by, access, lane, (writes, is_cas));
+        }
+        if !writes {
+            return;
+        }
         for lane in lanes(access.mask) {
             let origin = Origin::new(access.instruction.index(), false, by, lane as u32);
-            self.compare_write(by, access, lane, (writes, is_cas));
-            if !writes {
-                continue;
-            }
             let first = access.addresses[lane].wrapping_add(own);
             for (word, bytes) in words(first, access.bytes) {
                 let past = Past {
@@ -264,10 +352,68 @@ impl Racecheck {
                     lanes: 1 << lane,
                     bytes,
                 };
-                let entry = self.updates.words.entry((is_global, word));
-                entry.or_default().note(past, since);
+                self.updates.word(is_global, word).note(past, since);
             }
         }
+    }
+
+    /// Lets plain accesses to an allocation be recorded at once for races between blocks, as strong
+    /// ones are: the shadow memory does not tell them apart.
+    fn record_at_once(&mut self, space: Space, allocation: usize, by: u32) {
+        if space != Space::Global || !self.view(space, allocation, by).is_lazy {
+            return;
+        }
+        if let Some(area) = &mut self.global[allocation] {
+            area.settle(&self.block.blocks);
+            area.is_lazy = false;
+        }
+    }
+
+    /// Records strong accesses of lanes to one allocation, or to shared memory, for races between
+    /// blocks; the lanes that are left to [`Self::compare_write`]: those of other allocations, and
+    /// those for which the shadow memory holds plain reads of this block.
+    fn note_strong_lanes(&mut self, by: u32, access: &MemoryAccess<'_>, writes: bool) -> u32 {
+        let is_global = access.space == Space::Global;
+        let address = access.addresses[access.mask.trailing_zeros() as usize % LANES];
+        let allocation = match access.space {
+            Space::Global => {
+                self.allocation_index(access.instruction, address, access.bytes.into())
+            }
+            _ => Some(0),
+        };
+        let Some(allocation) = allocation else {
+            return access.mask;
+        };
+        self.record_at_once(access.space, allocation, by);
+        let semantics = std::mem::take(&mut self.semantics);
+        let block = block_number(self.block.index);
+        let mut view = self.view(access.space, allocation, by);
+        let here = view.lanes_within(access, access.mask);
+        let mut left = access.mask & !here;
+        let origin = view.origin(access.instruction, by);
+        let start = view.block.clocks.block_start;
+        for lane in lanes(here) {
+            let first = view.first_cell(access.addresses[lane], access.bytes);
+            for cell in first..first + (access.bytes >> view.cells.shift) as usize {
+                if let Some(cross_block) = &mut view.cross_block {
+                    cross_block.note_strong(cell, block, origin.with_lane(lane), writes);
+                }
+                for (stamp, reader, _) in view.recorded_reads(cell) {
+                    let is_plain = stamp >= start
+                        && reader.instruction() != origin.instruction()
+                        && !reader.is_async()
+                        && semantics[reader.instruction() as usize].is_plain_load;
+                    left |= u32::from(is_plain) << lane;
+                }
+            }
+        }
+        self.semantics = semantics;
+        let now = self.block.clocks.now;
+        if is_global && let Some(area) = &mut self.global[allocation] {
+            area.strong = now;
+            self.updates.global_strong = now;
+        }
+        left
     }
 
     /// Compares a strong access of a lane with the plain reads that the shadow memory holds, and
@@ -292,6 +438,7 @@ impl Racecheck {
         };
         let block = block_number(self.block.index);
         let now = self.block.clocks.now;
+        self.record_at_once(access.space, allocation, by);
         let view = self.view(access.space, allocation, by);
         if !view.holds(address, access.bytes) {
             return;
@@ -333,6 +480,7 @@ impl Racecheck {
         }
         if is_global && let Some(area) = &mut self.global[allocation] {
             area.strong = now;
+            self.updates.global_strong = now;
         }
         let is_plain = |id: InstructionId| self.semantics[id.index()].is_plain_load;
         if is_cas {

@@ -1,0 +1,96 @@
+//! Accesses about which there is nothing to find, seen at once.
+
+use super::super::shape::{LANES, Shape, lanes};
+use super::super::written::Marks;
+use super::Initcheck;
+use crate::ir::{AccessKind, Space};
+use crate::observer::{Accesses, Form, MemoryAccess, RepeatedAccess, WarpContext};
+
+impl Initcheck {
+    /// Whether all lanes access an allocation that was written before the launch.
+    pub(super) fn is_complete(&mut self, access: &MemoryAccess<'_>) -> bool {
+        let (mask, bytes) = (access.mask, u64::from(access.bytes));
+        let first = access.addresses[mask.trailing_zeros() as usize % LANES];
+        let Some(allocation) = self.allocation_index(access.instruction, first, bytes) else {
+            return false;
+        };
+        if !self.complete[allocation] {
+            return false;
+        }
+        let (base, length) = self.geometry.allocations[allocation];
+        let mut outside = 0;
+        for (lane, address) in access.addresses.iter().enumerate() {
+            outside |= u32::from(address.wrapping_sub(base) > length - bytes) << lane;
+        }
+        outside & mask == 0
+    }
+
+    #[inline(always)]
+    pub(super) fn accesses(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
+        match accesses.0 {
+            Form::Full(access) => self.memory_access(warp, access),
+            Form::Repeated(access) => self.repeated_access(warp, &access),
+            Form::Loads(loads) => {
+                for access in loads.each() {
+                    self.repeated_access(warp, &access);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) {
+        if !self.are_known(warp, access) {
+            access.expand(|access| self.memory_access(warp, access));
+        }
+    }
+
+    /// Whether an access is a read of a few addresses of shared memory that were all written.
+    #[inline(never)]
+    fn are_known(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
+        let is_read = access.kind == AccessKind::Load && access.space == Space::Shared;
+        if !is_read || self.shapes.repeated(access) != Shape::Other {
+            return false;
+        }
+        let own = self.geometry.shared_start(self.geometry.warp(warp));
+        let marks = &self.shared;
+        let groups = self.shapes.groups(access);
+        if groups.len() > LANES / 2 || access.bytes.trailing_zeros() < marks.shift {
+            return false;
+        }
+        let count = (access.bytes >> marks.shift) as usize;
+        groups.iter().all(|group| {
+            let address = access.first_address.wrapping_add(group.distance);
+            let first = (address.wrapping_add(own) >> marks.shift) as usize;
+            let cells = marks.marks.get(first..first.saturating_add(count));
+            cells.is_some_and(|cells| cells.iter().all(|known| *known >= self.mark))
+        })
+    }
+
+    /// Whether accesses need not be looked at: all global memory was written before the launch.
+    #[inline(always)]
+    pub(super) fn skips(&self, accesses: &Accesses<'_>) -> bool {
+        let space = match accesses.0 {
+            Form::Full(access) => access.space,
+            Form::Repeated(access) => access.space,
+            Form::Loads(loads) => loads.space,
+        };
+        self.all_complete && space == Space::Global
+    }
+}
+
+/// The lanes that read a cell without a mark from `mark` on, or outside of the memory.
+pub(super) fn unwritten_lanes(
+    access: &MemoryAccess<'_>,
+    base: u64,
+    marks: &Marks,
+    mark: u32,
+) -> u32 {
+    let mut left = 0;
+    for lane in lanes(access.mask) {
+        let cell = (access.addresses[lane].wrapping_sub(base) >> marks.shift) as usize;
+        let is_known = marks.marks.get(cell).is_some_and(|known| *known >= mark);
+        left |= u32::from(!is_known) << lane;
+    }
+    left
+}
