@@ -136,6 +136,15 @@ pub(super) struct AskedShape {
 }
 
 impl AskedShape {
+    /// One that was given.
+    #[cfg(test)]
+    pub(super) const fn given(shape: Shape) -> Self {
+        AskedShape {
+            shape,
+            is_random: false,
+        }
+    }
+
     /// The size for a kernel: one that was given as it is, a random one rounded up to what the
     /// kernel takes.
     ///

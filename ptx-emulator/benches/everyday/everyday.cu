@@ -290,7 +290,7 @@ extern "C" __global__ void spmv(const int *starts, const int *columns, const flo
 extern "C" __global__ void bfs(const int *starts, const int *edges, int *distances, int *found, int n, int level)
 {
     for (int v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x)
-        if (distances[v] == level)
+        if (((volatile int *)distances)[v] == level)
             for (int k = starts[v]; k < starts[v + 1]; k++)
                 if (atomicCAS(&distances[edges[k]], -1, level + 1) == -1) atomicAdd(found, 1);
 }

@@ -202,6 +202,7 @@ pub(super) fn allocate(
     let crossing = Crossing::of(mentions, &fixed);
     let is_large = crossing.numbers.len().saturating_mul(drafts.len()) > MAX_LIVENESS_BITS;
     if is_large || program.symbols.is_some() {
+        // A constant is there before the code runs.
         function.unset = (0..numbering.total())
             .filter(|&number| !fixed[number])
             .map(|number| numbering.register(number))

@@ -1,6 +1,8 @@
 //! Whole modules: everything that the workspace ships decodes, and damaged text gives errors.
 
+use crate::common::{STORE, module, run_text};
 use ptx_emulator::Module;
+use std::fmt::Write as _;
 
 const LINES: &str = include_str!("../data/lines.ptx");
 const CALLS: &str = include_str!("../data/with_calls.ptx");
@@ -283,4 +285,29 @@ fn decoding_takes_time_in_proportion_to_the_module() {
         let seconds = start.elapsed().as_secs();
         assert!(seconds < most, "{seconds} s");
     }
+}
+
+/// More blocks of code times registers than liveness is computed for: each register then has a slot
+/// of its own, and constants and parameters are there all the same.
+#[test]
+fn a_function_too_large_for_liveness_runs() {
+    const COUNT: u32 = 33_000;
+    let mut body = format!(".reg .b32 %v<{COUNT}>; setp.gt.u32 %p1, %thread, 3; mov.u32 %r0, 0;\n");
+    for i in 0..COUNT {
+        _ = writeln!(body, "add.u32 %v{i}, %thread, {i};");
+    }
+    for i in 0..COUNT {
+        // Both ways are taken.
+        _ = writeln!(body, "@%p1 bra L{i}; add.u32 %r0, %r0, 70001; L{i}:");
+    }
+    for i in 0..COUNT {
+        _ = writeln!(body, "add.u32 %r0, %r0, %v{i};");
+    }
+    let text = module(&(body + STORE));
+    let found = run_text(&text, 8, &[0; 8]);
+    let expected = (0..8_u32).map(|thread| {
+        let added = if thread > 3 { 0 } else { 70_001 };
+        (0..COUNT).fold(0_u32, |sum, i| sum.wrapping_add(added + thread + i))
+    });
+    assert_eq!(found, expected.collect::<Vec<u32>>());
 }

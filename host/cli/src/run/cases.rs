@@ -9,7 +9,7 @@ use std::time::Duration;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::run::{Admitted, check_shape, preflight};
+use warpladder_lab::run::{Admitted, RunError, check_shape, preflight};
 use warpladder_models::devices::DeviceModel;
 
 /// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the
@@ -50,6 +50,8 @@ pub(super) struct Selection {
     pub run: Vec<RunCase>,
     /// Those that do not take the size.
     pub unsupported: Vec<&'static Rung>,
+    /// Those that the device's compute capability does not run.
+    pub incapable: Vec<&'static Rung>,
     /// Products on the host that would take long.
     pub slow: Vec<&'static Rung>,
     /// Those that would take longer than the limit, with how long.
@@ -99,8 +101,9 @@ impl Named<'_> {
     }
 }
 
-/// Splits off the rungs that do not take a size. One that was asked for by name is an error; of the
-/// whole catalogue, a family or a pattern, the others run.
+/// Splits off the rungs that do not take a size, or that the engine's device does not run. One that
+/// was asked for by name is an error; of the whole catalogue, a family or a pattern, the others
+/// run.
 pub(super) fn split(
     named: &Named<'_>,
     engine: &dyn Engine,
@@ -126,9 +129,16 @@ pub(super) fn split(
                 selection.slow.push(rung);
                 continue;
             }
+            let admitted = match preflight(engine, rung, shape) {
+                Err(RunError::Capability { .. }) if !by_name => {
+                    selection.incapable.push(rung);
+                    continue;
+                }
+                admitted => admitted?,
+            };
             let is_predicted_larger = !is_given && check_shape(rung, PREDICTED).is_ok();
             selection.run.push(RunCase {
-                admitted: preflight(engine, rung, shape)?,
+                admitted,
                 predicted: match is_predicted_larger {
                     true => PREDICTED,
                     false => shape,
@@ -138,6 +148,14 @@ pub(super) fn split(
                 seconds: 0.0,
             });
         }
+    }
+    if let ([], [first, ..]) = (&selection.run[..], &selection.incapable[..]) {
+        let (device, has) = (engine.device_name(), engine.compute_capability());
+        bail!(
+            "{device} has compute capability {has}, which runs no kernel of this selection, such \
+             as {}: name others, or run them on the emulator",
+            first.name
+        );
     }
     if selection.run.is_empty() {
         let sizes = shapes.iter().map(|asked| {
@@ -216,5 +234,101 @@ impl Selection {
             );
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpladder::device::ComputeCapability;
+    use warpladder::engine::emulator::EmulatorEngine;
+    use warpladder::error::EngineError;
+    use warpladder::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+
+    const SHAPE: Shape = Shape {
+        m: 256,
+        n: 256,
+        k: 256,
+    };
+
+    /// A device of another compute capability; nothing is run on it.
+    struct Of(ComputeCapability, EmulatorEngine);
+
+    impl Engine for Of {
+        fn kind(&self) -> EngineKind {
+            self.1.kind()
+        }
+        fn device_name(&self) -> &str {
+            "a GPU"
+        }
+        fn compute_capability(&self) -> ComputeCapability {
+            self.0
+        }
+        fn multiprocessors(&self) -> u32 {
+            self.1.multiprocessors()
+        }
+        fn free_memory(&self) -> Result<u64, EngineError> {
+            self.1.free_memory()
+        }
+        fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
+            self.1.load(ptx, entry)
+        }
+        fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
+            self.1.alloc(bytes)
+        }
+        fn free(&self, ptr: DevicePtr) {
+            self.1.free(ptr);
+        }
+        fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
+            self.1.upload(to, bytes)
+        }
+        fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
+            self.1.download(bytes, from)
+        }
+        fn tensor_map(&self, map: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+            self.1.tensor_map(map)
+        }
+        unsafe fn run(&self, _: &Launch<'_>) -> Result<(), EngineError> {
+            unreachable!("a selection runs nothing")
+        }
+        unsafe fn time(&self, _: &[Launch<'_>], _: u32) -> Result<f64, EngineError> {
+            unreachable!("a selection runs nothing")
+        }
+    }
+
+    fn split_on(capability: u32, kernels: &[&str]) -> anyhow::Result<Selection> {
+        let engine = Of(capability.into(), EmulatorEngine::new());
+        let kernels: Vec<String> = kernels.iter().map(ToString::to_string).collect();
+        let named = Named {
+            family: None,
+            kernels: &kernels,
+            exclude: &[],
+        };
+        split(&named, &engine, &[AskedShape::given(SHAPE)], true)
+    }
+
+    /// A run of the whole catalogue is the first thing that many try, on whatever GPU they have.
+    #[test]
+    fn the_whole_catalogue_runs_on_every_generation_but_for_what_it_cannot() {
+        for capability in [70, 75, 80, 86, 89, 90, 100, 120] {
+            let selection = split_on(capability, &[]).unwrap();
+            let has = |rung: &'static Rung| {
+                let needs = rung.resolve(SHAPE).compute_capability();
+                needs.is_none_or(|needs| warpladder::ptx::module(needs).runs_on(capability.into()))
+            };
+            assert!(selection.incapable.iter().all(|rung| !has(rung)));
+            assert!(selection.run.iter().all(|case| has(case.rung())));
+            assert_eq!(selection.incapable.is_empty(), capability == 90);
+            assert!(selection.run.len() > 50, "{capability}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_by_name_must_run() {
+        let refused = |kernels: &[&str]| split_on(89, kernels).err().unwrap().to_string();
+        assert!(refused(&["wgmma_bf16"]).starts_with("wgmma_bf16 needs compute capability 9.0"));
+        let none = refused(&["wgmma_*"]);
+        assert!(none.contains("a GPU has compute capability 8.9"), "{none}");
+        assert!(none.contains("such as wgmma_"), "{none}");
     }
 }

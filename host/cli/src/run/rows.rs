@@ -217,10 +217,14 @@ pub(super) fn size(case: &RunCase) -> String {
 
 /// Prints which kernels are left out, and why; a kernel that is left out at several sizes once.
 pub(super) fn print_left_out(to: &mut dyn Write, selection: &Selection) -> io::Result<()> {
-    let left_out: [(&[&'static Rung], &str); 2] = [
+    let left_out: [(&[&'static Rung], &str); 3] = [
         (
             &selection.unsupported,
             "take other sizes only, see `warpladder list --wide`",
+        ),
+        (
+            &selection.incapable,
+            "need another compute capability than the device's",
         ),
         (&selection.slow, "would take long, ask for them by name"),
     ];

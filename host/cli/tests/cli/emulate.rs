@@ -173,6 +173,36 @@ fn halves_and_a_seed() {
 }
 
 #[test]
+fn the_accesses_of_a_warp_are_drawn() {
+    let folder = Folder::new("draw");
+    let draw = |extra: &[&str]| {
+        let args = ["saxpy", "--grid", "2", "--block", "64"];
+        let values = ["u32:70", "f32:2", "f32[70]=iota", "f32[70]=1"];
+        let values = values.iter().flat_map(|value| ["--arg", *value]);
+        let args: Vec<&str> = args.into_iter().chain(values).collect();
+        folder.emulate(&[&args[..], extra].concat())
+    };
+    let output = draw(&["--draw", "-", "--draw-block", "1", "--sanitize"]);
+    let (code, out, error) = text(&output);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(out.starts_with("<svg"), "{out}");
+    // Of 70 elements the last 6 are of the second block.
+    for part in [
+        "saxpy: block (1, 0, 0), warp 0",
+        "6 lanes read 4 bytes each: 1 sector, 32 bytes moved.",
+        "6 lanes write 4 bytes each: 1 sector, 32 bytes moved.",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let output = draw(&["--draw", "-", "--draw-block", "1", "--draw-warp", "1"]);
+    let (code, _, error) = text(&output);
+    assert_eq!(code, Some(2), "{error}");
+    let last = error.lines().last().unwrap_or_default();
+    assert!(last.starts_with("error: saxpy has no accesses"), "{error}");
+    assert!(last.ends_with("--draw-block and --draw-warp"), "{error}");
+}
+
+#[test]
 fn profile_and_sanitize() {
     let folder = Folder::new("profile");
     let launch = |extra: &[&str]| {

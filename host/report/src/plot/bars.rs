@@ -78,10 +78,24 @@ impl Bar {
     }
 
     fn text(&self, unit: &str) -> String {
-        let value = self.length().map_or("-".to_owned(), numbers::short);
+        let value = self.value_text(unit);
         match self.percent {
-            Some(percent) => format!("{value} {unit} · {} %", numbers::percent(percent)),
-            None => format!("{value} {unit}"),
+            Some(percent) => format!("{value} · {} %", numbers::percent(percent)),
+            None => value,
+        }
+    }
+
+    fn value_text(&self, unit: &str) -> String {
+        let value = self.length().map_or("-".to_owned(), numbers::short);
+        format!("{value} {unit}")
+    }
+
+    /// The text beside the label, in a line of this width: without the share where both do not fit.
+    fn text_within(&self, unit: &str, width: i32) -> String {
+        let text = self.text(unit);
+        match width_of(&self.label) + width_of(&text) <= width {
+            true => text,
+            false => self.value_text(unit),
         }
     }
 }
@@ -176,10 +190,17 @@ impl Bars {
             }
             self.draw_bar(area, bar, middle, &axis)?;
             let end = size.width() as i32;
-            let text = bar.text(self.unit);
-            let (label, at) = match narrow {
-                true => ((HPos::Left, (0, row + 10)), (end, row + 10)),
-                false => ((HPos::Right, (axis.left - 8, middle)), (end, middle)),
+            let (text, label, at) = match narrow {
+                true => (
+                    bar.text_within(self.unit, end),
+                    (HPos::Left, (0, row + 10)),
+                    (end, row + 10),
+                ),
+                false => (
+                    bar.text(self.unit),
+                    (HPos::Right, (axis.left - 8, middle)),
+                    (end, middle),
+                ),
             };
             canvas::text(area, Ink::Text, label.0, label.1, &bar.label)?;
             canvas::text(area, Ink::Text, HPos::Right, at, &text)?;

@@ -61,6 +61,10 @@ const NOT_RUN: &[(&str, Needs)] = &[
     ("warpladder learn add_one\n", Needs::More(LEARNS)),
     ("warpladder learn --watch", Needs::More(LEARNS)),
     (
+        "warpladder learn export --check class/",
+        Needs::More("it needs a class; tests/learn export what was passed"),
+    ),
+    (
         "rustup toolchain install",
         Needs::More("it changes the machine"),
     ),

@@ -137,8 +137,8 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
             shapes.push(shape(64, 256, 640));
             shapes.push(shape(64, 64, 2560));
             shapes.push(shape(64, 64, FOR_ARRIVALS));
-            // Operands of odd pitch, and few rows: the last is in a thread's first vector.
-            shapes.push(shape(3, 6, 53));
+            // Operands of odd pitch that are copied, all of their rows by a thread's first vector.
+            shapes.push(shape(15, 24, 53));
         }
         _ => {}
     }

@@ -60,15 +60,6 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
-        kernels: &[&["pack_16", "pack_32"]],
-        kind: "guard",
-        source: "pack: let is_inside = \
-                shift == 0 || column > 0 && column + 2 * per_vector <= columns;",
-        copies: &[1, 7],
-        reason: "Whether the aligned vector begins in its row: what it has of the row before, or of \
-                the same 16 bytes of the allocation, is shifted out.",
-    },
-    Unreported {
         kernels: &[SS, TO_16_BIT, CLUSTERS, CLUSTERS_TO_16_BIT, RS],
         kind: "guard",
         source: "warp_specialized: if rows < end {",
@@ -79,6 +70,15 @@ const EQUIVALENT: &[Unreported] = &[
 
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
+    Unreported {
+        kernels: &[&["pack_16", "pack_32"]],
+        kind: "guard",
+        source: "pack: let is_inside = \
+                shift == 0 || column > 0 && column + 2 * per_vector <= columns;",
+        copies: &[0, 1, 2, 7],
+        reason: "Whether the aligned vectors lie in the row: what they have of other rows is \
+                shifted out, and no operand here ends within one that these copies load.",
+    },
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "barrier",
