@@ -93,7 +93,7 @@ pub(super) fn split(drafts: Vec<BlockDraft>) -> Vec<BlockDraft> {
             members: draft.members,
             ..BlockDraft::default()
         };
-        let mut close = |part: &mut BlockDraft, parts: &mut Vec<BlockDraft>| {
+        let close = |part: &mut BlockDraft, parts: &mut Vec<BlockDraft>| {
             part.terminator = Some((Terminator::Jump(parts.len() as u32 + 1), None));
             parts.push(std::mem::take(part));
         };

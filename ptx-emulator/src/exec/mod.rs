@@ -55,10 +55,6 @@ use crate::memory::Memory;
 use crate::observer::{Event, LaunchContext, NoObserver, ObservedLaunch, Observer};
 use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
-pub use stepping::{
-    BarrierState as PausedBarrier, LaneGroup, LaneState, MbarrierState, Paused, RegisterValue,
-    Resume, Step,
-};
 
 impl Kernel {
     /// Runs the kernel and waits for its end.

@@ -10,10 +10,10 @@ pub use event::{
 };
 
 use crate::error::LaunchError;
-use crate::exec::{Paused, Resume};
 use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
+use crate::stepping::{Paused, Resume};
 
 /// Receives what happens during a launch.
 ///
@@ -82,7 +82,7 @@ pub trait Observer: Send + Sized {
     /// Lanes of a warp are about to run, or the launch has met a fault; the state of their block
     /// can be looked at. What it returns says what happens next. Called where [`Observer::STEPS`]
     /// holds; with several workers, each calls it for its own blocks.
-    fn paused(&mut self, _: &Paused<'_>) -> Resume {
+    fn paused(&mut self, _: &dyn Paused) -> Resume {
         Resume::Run
     }
 
@@ -159,7 +159,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     const STEPS: bool = A::STEPS || B::STEPS;
 
     /// What the first says, unless that is to go on.
-    fn paused(&mut self, paused: &Paused<'_>) -> Resume {
+    fn paused(&mut self, paused: &dyn Paused) -> Resume {
         let of_second = |this: &mut Self| match B::STEPS {
             true => this.1.paused(paused),
             false => Resume::Run,

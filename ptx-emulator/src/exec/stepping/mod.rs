@@ -2,8 +2,6 @@
 
 mod view;
 
-pub use view::{BarrierState, LaneGroup, LaneState, MbarrierState, Paused, RegisterValue, Step};
-
 use std::sync::atomic::Ordering;
 
 use super::block::{Round, Turn, Worker};
@@ -11,25 +9,13 @@ use super::launch::Launch;
 use crate::error::Fault;
 use crate::ir::Register;
 use crate::observer::Observer;
-
-/// What happens after a pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resume {
-    /// The lanes run what they are about to run.
-    Run,
-    /// The warp of this index in the same block runs first. The lanes that were about to run stay
-    /// where they are, and their warp has its turn after those behind the one named. Where that
-    /// warp waits, or has exited, the next one that can has its turn.
-    Warp(u32),
-    /// The launch ends, in [`LaunchError::Stopped`](crate::LaunchError::Stopped).
-    Stop,
-}
+use crate::stepping::{Resume, Step};
 
 /// What a worker does for an observer that steps.
 #[derive(Debug, Default)]
 pub(super) struct Stepping {
     /// The warp that has the next turn.
-    next: Option<u32>,
+    next: Option<usize>,
     /// Registers that the operations of the last step write, once they are done: the warp, the
     /// register, the first registers of its frame, and the lanes.
     writes: Vec<(u32, usize, Register, (usize, usize, usize), u32)>,
@@ -53,7 +39,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 Turn::Stopped => return Ok(Turn::Stopped),
             }
             warp = match self.stepping.next.take() {
-                Some(next) => (next as usize).min(self.warps.len() - 1),
+                Some(next) => next,
                 None => warp + 1,
             };
         }
@@ -80,11 +66,12 @@ impl<O: Observer> Worker<'_, '_, O> {
                 lanes: split.mask,
                 instruction,
             };
+            let last = self.warps.len() - 1;
             match self.ask(Some(step), None) {
                 Resume::Run => {}
-                Resume::Warp(warp) if warp as usize == index => {}
+                Resume::Warp(warp) if last.min(warp as usize) == index => {}
                 Resume::Warp(warp) => {
-                    self.stepping.next = Some(warp);
+                    self.stepping.next = Some(last.min(warp as usize));
                     return Some(Turn::Progress);
                 }
                 Resume::Stop => {
@@ -107,7 +94,7 @@ impl<O: Observer> Worker<'_, '_, O> {
     }
 
     fn ask(&mut self, step: Option<Step>, fault: Option<&Fault>) -> Resume {
-        let paused = Paused {
+        let paused = view::View {
             launch: self.launch,
             running: view::Resident {
                 warps: &self.warps,

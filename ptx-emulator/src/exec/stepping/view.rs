@@ -10,118 +10,9 @@ use crate::error::Fault;
 use crate::ir::{InstructionId, NamedRegister, Program, Register, Terminator};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
-
-/// What is about to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Step {
-    /// Index of the block in the grid.
-    pub block: [u32; 3],
-    /// Rank of the block in its cluster; 0 in a launch without clusters.
-    pub rank: u32,
-    /// Index of the warp in its block.
-    pub warp: u32,
-    /// Index of the lanes in [`Paused::groups`] of the warp.
-    pub group: usize,
-    /// The lanes, one bit each.
-    pub lanes: u32,
-    /// The instruction that they have not executed yet.
-    pub instruction: InstructionId,
-}
-
-/// Why lanes do not run, or that they do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LaneState {
-    /// They can run.
-    Ready,
-    /// They wait for more lanes of the member mask of a `.sync` instruction.
-    Members,
-    /// They wait at the barrier of the block with this number.
-    Barrier(u32),
-    /// They wait for a phase of an mbarrier.
-    Mbarrier {
-        /// Rank of the block whose shared memory holds it.
-        rank: u32,
-        /// Its address there.
-        address: u32,
-    },
-    /// They wait for the barrier of the cluster.
-    Cluster,
-}
-
-/// Lanes of a warp that are at one instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LaneGroup {
-    /// The lanes, one bit each.
-    pub lanes: u32,
-    /// The instruction that they execute next, or wait in.
-    pub instruction: Option<InstructionId>,
-    /// Whether they wait.
-    pub state: LaneState,
-    /// The calls that lead to the instruction, the innermost first.
-    pub calls: Vec<InstructionId>,
-    frame: u32,
-}
-
-/// A barrier of a block at which lanes have arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BarrierState {
-    /// Its number.
-    pub barrier: u32,
-    /// By warp: the lanes that have arrived.
-    pub arrived: Vec<u32>,
-    /// The threads that it waits for: those that the instruction names, else all that have not
-    /// exited.
-    pub expected: u32,
-}
-
-impl BarrierState {
-    /// The threads that have arrived.
-    pub fn arrived_threads(&self) -> u32 {
-        self.arrived.iter().map(|mask| mask.count_ones()).sum()
-    }
-}
-
-/// An mbarrier object (PTX ISA, "mbarrier").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MbarrierState {
-    /// Parity of the phase that is not complete, 0 or 1.
-    pub parity: u32,
-    /// Arrivals that the phase still waits for.
-    pub pending: u32,
-    /// Arrivals that each phase needs.
-    pub expected: u32,
-    /// Bytes of asynchronous copies that the phase still waits for.
-    pub pending_bytes: i64,
-}
-
-/// The value of a register in the lanes of a warp.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RegisterValue {
-    /// Its name.
-    pub name: String,
-    /// Its declared type without the dot, such as `b32` or `pred`; `u32` of a special register.
-    pub ty: String,
-    /// Bits of a value: 1 of a predicate, else 8 to 64.
-    pub bits: u32,
-    /// By lane, with zeros above the register's bits.
-    pub values: [u64; 32],
-    /// The lanes in which it has been written.
-    pub written: u32,
-}
-
-impl RegisterValue {
-    /// The value in one lane; none where nothing was written to it yet, or there is no such lane.
-    pub fn lane(&self, lane: u32) -> Option<u64> {
-        let is_written = self.written.checked_shr(lane).unwrap_or(0) & 1 != 0;
-        is_written.then(|| self.values[lane as usize])
-    }
-}
+use crate::stepping::{
+    BlockBarrier, LaneGroup, LaneState, MbarrierState, Paused, RegisterValue, Step,
+};
 
 /// A block that has begun and not ended.
 #[derive(Clone, Copy)]
@@ -132,11 +23,8 @@ pub(super) struct Resident<'a> {
     pub(super) block: [u32; 3],
 }
 
-/// A launch that is paused: before a step, or at a fault.
-///
-/// Blocks run one after the other, or those of a cluster in turn; a block of the cluster is named
-/// by its rank. Methods give `None`, or nothing, for a rank, warp or name that there is not.
-pub struct Paused<'a> {
+/// A launch that is paused.
+pub(super) struct View<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) running: Resident<'a>,
     pub(super) rank: u32,
@@ -145,60 +33,53 @@ pub struct Paused<'a> {
     pub(super) fault: Option<&'a Fault>,
 }
 
-impl<'a> Paused<'a> {
-    /// The kernel.
-    pub fn kernel(&self) -> &'a Kernel {
+impl Paused for View<'_> {
+    fn kernel(&self) -> &Kernel {
         self.launch.kernel
     }
 
-    /// Global memory; the module's variables are in it.
-    pub fn memory(&self) -> &'a Memory {
+    fn memory(&self) -> &Memory {
         self.launch.memory
     }
 
-    /// Blocks of the grid.
-    pub fn grid(&self) -> [u32; 3] {
+    fn grid(&self) -> [u32; 3] {
         self.launch.grid
     }
 
-    /// Threads of a block.
-    pub fn block_extents(&self) -> [u32; 3] {
+    fn block_extents(&self) -> [u32; 3] {
         self.launch.block
     }
 
-    /// What runs next; none at a fault.
-    pub fn step(&self) -> Option<Step> {
+    fn params(&self) -> &[u8] {
+        &self.launch.params
+    }
+
+    fn step(&self) -> Option<Step> {
         self.step
     }
 
-    /// The fault that has ended the launch.
-    pub fn fault(&self) -> Option<&'a Fault> {
+    fn fault(&self) -> Option<&Fault> {
         self.fault
     }
 
-    /// The blocks that have begun and not ended, by rank.
-    pub fn blocks(&self) -> Vec<[u32; 3]> {
+    fn blocks(&self) -> Vec<[u32; 3]> {
         let ranks = 0..self.peers.len().max(1) as u32;
         ranks.filter_map(|rank| Some(self.resident(rank)?.block)).collect()
     }
 
-    /// The rank of the block that runs.
-    pub fn rank(&self) -> u32 {
+    fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Warps of a block.
-    pub fn warps(&self) -> u32 {
+    fn warps(&self) -> u32 {
         self.launch.threads.div_ceil(32)
     }
 
-    /// The lanes of a warp that have not exited.
-    pub fn live(&self, rank: u32, warp: u32) -> u32 {
+    fn live(&self, rank: u32, warp: u32) -> u32 {
         self.warp(rank, warp).map_or(0, |warp| warp.live)
     }
 
-    /// The lanes of a warp that have not exited, by where they are.
-    pub fn groups(&self, rank: u32, warp: u32) -> Vec<LaneGroup> {
+    fn groups(&self, rank: u32, warp: u32) -> Vec<LaneGroup> {
         let Some(warp) = self.warp(rank, warp) else {
             return Vec::new();
         };
@@ -226,16 +107,13 @@ impl<'a> Paused<'a> {
         warp.splits.iter().map(group).collect()
     }
 
-    /// The registers that the text declares around the instruction of some lanes and uses, in the
-    /// order of their names; none of a kernel that is not decoded for stepping.
-    pub fn registers(&self, rank: u32, warp: u32, group: &LaneGroup) -> Vec<RegisterValue> {
+    fn registers(&self, rank: u32, warp: u32, group: &LaneGroup) -> Vec<RegisterValue> {
         let all = self.visible(group).into_iter();
         all.filter_map(|register| self.value(rank, warp, group, register))
             .collect()
     }
 
-    /// A register by its name, or a special register: `%r1`, `%tid.x`.
-    pub fn register(
+    fn register(
         &self,
         rank: u32,
         warp: u32,
@@ -250,8 +128,7 @@ impl<'a> Paused<'a> {
         }
     }
 
-    /// The barriers of a block at which lanes have arrived that wait for others.
-    pub fn barriers(&self, rank: u32) -> Vec<BarrierState> {
+    fn barriers(&self, rank: u32) -> Vec<BlockBarrier> {
         let Some(resident) = self.resident(rank) else {
             return Vec::new();
         };
@@ -259,7 +136,7 @@ impl<'a> Paused<'a> {
         let live: u32 = live.sum();
         let all = (0..).zip(resident.barriers);
         all.filter(|(_, barrier)| barrier.in_use)
-            .map(|(id, barrier)| BarrierState {
+            .map(|(id, barrier)| BlockBarrier {
                 barrier: id,
                 arrived: barrier.arrived.clone(),
                 expected: barrier.threads.unwrap_or(live),
@@ -267,13 +144,11 @@ impl<'a> Paused<'a> {
             .collect()
     }
 
-    /// Bytes of a block's shared memory.
-    pub fn shared_bytes(&self) -> u32 {
+    fn shared_bytes(&self) -> u32 {
         self.launch.shared_bytes
     }
 
-    /// A byte of a block's shared memory.
-    pub fn shared_byte(&self, rank: u32, address: u32) -> Option<u8> {
+    fn shared_byte(&self, rank: u32, address: u32) -> Option<u8> {
         if address >= self.launch.shared_bytes {
             return None;
         }
@@ -281,8 +156,7 @@ impl<'a> Paused<'a> {
         Some(word.to_le_bytes()[address as usize % 4])
     }
 
-    /// The mbarrier at an address of a block's shared memory; none where there is no valid one.
-    pub fn mbarrier(&self, rank: u32, address: u32) -> Option<MbarrierState> {
+    fn mbarrier(&self, rank: u32, address: u32) -> Option<MbarrierState> {
         if !address.is_multiple_of(8) {
             return None;
         }
@@ -298,7 +172,9 @@ impl<'a> Paused<'a> {
             pending_bytes: object.bytes,
         })
     }
+}
 
+impl<'a> View<'a> {
     fn program(&self) -> &'a Program {
         &self.launch.kernel.0.program
     }
