@@ -163,6 +163,11 @@ impl Kernel {
         &self.0.name
     }
 
+    /// The PTX text of the kernel's module.
+    pub fn text(&self) -> &str {
+        &self.0.module.text
+    }
+
     /// The parameters in order.
     pub fn params(&self) -> &[Param] {
         &self.0.params

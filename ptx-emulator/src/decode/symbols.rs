@@ -26,23 +26,20 @@ pub(super) fn note_registers(program: &mut Program, scope: &Scope<'_>, first: u3
             Binding::Vector(registers, ty) => {
                 let elements = ["x", "y", "z", "w"].iter().zip(registers);
                 found.extend(
-                    elements.map(|(element, &register)| {
-                        (format!("{name}.{element}"), register, *ty)
-                    }),
+                    elements
+                        .map(|(element, &register)| (format!("{name}.{element}"), register, *ty)),
                 );
             }
             _ => {}
         }
     }
     found.sort_by(|one, other| in_order(&one.0).cmp(&in_order(&other.0)));
-    let kept = found
-        .into_iter()
-        .map(|(name, register, ty)| NamedRegister {
-            name,
-            register,
-            ty,
-            scope: first..end,
-        });
+    let kept = found.into_iter().map(|(name, register, ty)| NamedRegister {
+        name,
+        register,
+        ty,
+        scope: first..end,
+    });
     symbols.registers.extend(kept);
 }
 

@@ -109,7 +109,10 @@ impl Sanitizer {
             false => Vec::new(),
         };
         let all = self.variables.findings().into_iter();
-        all.chain(races).chain(reads).chain(synchronisation).collect()
+        all.chain(races)
+            .chain(reads)
+            .chain(synchronisation)
+            .collect()
     }
 
     /// Different problems that have been noted in a launch that runs: where this has not changed,

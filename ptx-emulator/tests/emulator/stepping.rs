@@ -93,7 +93,9 @@ fn registers_keep_their_values_when_they_are_used_no_more() {
             return Resume::Run;
         };
         seen += 1;
-        let others = ["%r2", "%r3", "%x1", "%p1", "%h1", "%r4", "%tid.x", "%laneid"];
+        let others = [
+            "%r2", "%r3", "%x1", "%p1", "%h1", "%r4", "%tid.x", "%laneid",
+        ];
         let others = others.map(|name| value(name).unwrap_or_else(|| panic!("no {name}")));
         for lane in 0..31u32 {
             let wide = |value: u32| Some(u64::from(value));
@@ -117,7 +119,10 @@ fn registers_keep_their_values_when_they_are_used_no_more() {
         assert_eq!(r1.lane(31), None, "no such thread");
         assert_eq!(r1.lane(u32::MAX), None);
         assert_eq!(value("%r31"), None, "declared, and not used");
-        assert_eq!((others[3].bits, others[4].bits, others[2].bits), (1, 16, 64));
+        assert_eq!(
+            (others[3].bits, others[4].bits, others[2].bits),
+            (1, 16, 64)
+        );
         let step = paused.step().expect("a step");
         let group = &paused.groups(0, 0)[step.group];
         all = paused.registers(0, 0, group);
@@ -204,7 +209,11 @@ fn stepping_changes_no_result() {
             let found = run(&decoded(&text), threads, &mut counting);
             assert_eq!(found.0, expected.0, "{threads} threads: {body}");
             let issued = found.1.expect("runs");
-            assert_eq!(issued, expected.1.expect("runs"), "{threads} threads: {body}");
+            assert_eq!(
+                issued,
+                expected.1.expect("runs"),
+                "{threads} threads: {body}"
+            );
             assert_eq!(steps, issued, "a pause for each instruction: {body}");
             assert!(lanes >= threads);
         }
@@ -216,7 +225,9 @@ fn another_warp_may_go_first() {
     let text = module("atom.global.add.u32 %r1, [%base], 1; st.global.b32 [%base+4], %thread;");
     // The warps from last to first, each to its end.
     let mut steps = Steps(|paused: &dyn Paused| {
-        let live = (0..paused.warps()).rev().find(|&warp| paused.live(0, warp) != 0);
+        let live = (0..paused.warps())
+            .rev()
+            .find(|&warp| paused.live(0, warp) != 0);
         Resume::Warp(live.unwrap_or(0))
     });
     let (words, ended) = run(&decoded(&text), 96, &mut steps);
@@ -298,7 +309,10 @@ fn calls_are_followed() {
         "mov.u32 %r3, 1000; call (%r1), twice, (%thread); add.u32 %r2, %r1, 1;",
     );
     let kernel = decoded(&text);
-    let functions: Vec<_> = kernel.functions().map(|(name, _)| name.to_owned()).collect();
+    let functions: Vec<_> = kernel
+        .functions()
+        .map(|(name, _)| name.to_owned())
+        .collect();
     assert_eq!(functions, ["test", "twice"]);
     let mut seen = 0;
     let mut steps = Steps(|paused: &dyn Paused| {
@@ -310,7 +324,10 @@ fn calls_are_followed() {
         assert_eq!(inner.lane(5), Some(10), "the function's own %r3");
         let step = paused.step().expect("a step");
         let group = &paused.groups(0, 0)[step.group];
-        let calls = group.calls.iter().map(|&call| paused.kernel().instruction(call).opcode());
+        let calls = group
+            .calls
+            .iter()
+            .map(|&call| paused.kernel().instruction(call).opcode());
         assert_eq!(calls.collect::<Vec<_>>(), ["call"]);
         Resume::Run
     });
@@ -329,7 +346,10 @@ fn names_of_the_text_are_kept() {
         .labels()
         .map(|(name, id)| (name.to_owned(), kernel.instruction(id).text().to_owned()))
         .collect();
-    assert_eq!(labels, [("$over".to_owned(), "mov.u32 %r1, tile".to_owned())]);
+    assert_eq!(
+        labels,
+        [("$over".to_owned(), "mov.u32 %r1, tile".to_owned())]
+    );
     let shared: Vec<_> = kernel.shared_variables().collect();
     assert_eq!(shared, [("tile", 0, 128)]);
     let first = kernel.instruction_id(0).expect("there is one");
@@ -377,7 +397,8 @@ impl Observer for Checked {
         self.steps += 1;
         if self.sanitizer.noted() > self.found.len() {
             for finding in self.sanitizer.findings_so_far() {
-                self.found.push((self.steps, finding.problem.describe().to_owned()));
+                self.found
+                    .push((self.steps, finding.problem.describe().to_owned()));
             }
         }
         Resume::Run

@@ -1,5 +1,6 @@
 //! Launches in a row on one memory.
 
+use crate::debug::Debugger;
 use crate::output::Destination;
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::{Finding, Problem};
@@ -29,6 +30,21 @@ impl Plan {
             Some(script) => format!("{script}, line {}", line.number),
             None => String::new(),
         }
+    }
+
+    /// That the module has the kernels: what it does not have is an error before anything runs.
+    pub(super) fn check(&self, name: &str, module: &Module) -> anyhow::Result<()> {
+        for line in &self.lines {
+            if let Step::Launch(launch) = &line.step {
+                let known = module
+                    .kernel(&launch.entry)
+                    .with_context(|| name.to_owned());
+                known
+                    .with_context(|| self.place(line))
+                    .map_err(super::flat)?;
+            }
+        }
+        Ok(())
     }
 
     /// What an array is called.
@@ -61,6 +77,8 @@ pub(super) enum Watch {
     Trace(AccessTrace),
     /// Each launch with what was found in it, but for leaks.
     Sanitizer(Box<Sanitizer>, Vec<(Launch, Vec<Finding>)>),
+    /// Asks at each stop what to do.
+    Debugger(Box<Debugger>),
 }
 
 /// Memory on which steps are run.
@@ -166,12 +184,17 @@ impl<'m> Session<'m> {
 
     /// Runs a kernel; the inner error is its fault.
     fn launch(&mut self, plan: &Plan, launch: &Launch) -> anyhow::Result<Result<(), LaunchError>> {
-        let kernel = self.module.kernel(&launch.entry)?;
+        let is_stepped = matches!(self.watch, Watch::Debugger(_));
+        let kernel = match is_stepped {
+            true => self.module.kernel_for_stepping(&launch.entry)?,
+            false => self.module.kernel(&launch.entry)?,
+        };
         let placement = place(&launch.arguments, &self.buffers, &self.memory)?;
         let config = LaunchConfig {
             cluster: launch.cluster,
             dynamic_shared_bytes: launch.shared,
             instruction_budget: self.budget,
+            workers: is_stepped.then_some(1),
             ..LaunchConfig::new(launch.grid, launch.block)
         };
         if plan.script.is_none() {
@@ -185,6 +208,15 @@ impl<'m> Session<'m> {
                 let ended = kernel.launch_observed(memory, &config, args, &mut counters);
                 launches.push((launch.entry.clone(), Measurement::from(&counters)));
                 ended
+            }
+            Watch::Debugger(debugger) => {
+                let buffers = self.buffers.iter().map(|(_, placed)| placed);
+                debugger.set_arrays(
+                    buffers
+                        .map(|placed| (placed.address, placed.element))
+                        .collect(),
+                );
+                kernel.launch_observed(memory, &config, args, &mut **debugger)
             }
             Watch::Trace(trace) => kernel.launch_observed(memory, &config, args, trace),
             Watch::Sanitizer(sanitizer, found) => {
@@ -200,7 +232,7 @@ impl<'m> Session<'m> {
         };
         match ended {
             Ok(_) => Ok(Ok(())),
-            Err(fault @ LaunchError::Fault(_)) => Ok(Err(fault)),
+            Err(ended @ (LaunchError::Fault(_) | LaunchError::Stopped)) => Ok(Err(ended)),
             Err(refused) => Err(refused.into()),
         }
     }

@@ -64,7 +64,9 @@ impl Paused for View<'_> {
 
     fn blocks(&self) -> Vec<[u32; 3]> {
         let ranks = 0..self.peers.len().max(1) as u32;
-        ranks.filter_map(|rank| Some(self.resident(rank)?.block)).collect()
+        ranks
+            .filter_map(|rank| Some(self.resident(rank)?.block))
+            .collect()
     }
 
     fn rank(&self) -> u32 {

@@ -1,0 +1,565 @@
+//! What can be typed, in the words of cuda-gdb where it has them.
+
+use warpladder_lab::emulate::Scalar;
+
+/// A command.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Command {
+    Run,
+    Continue,
+    Step(u64),
+    Next(u64),
+    Stepi(u64),
+    Break(Place),
+    Delete(Option<u32>),
+    Watch(Elements),
+    Print(Option<Format>, Printed),
+    Info(Info),
+    Block([u32; 3]),
+    Warp(u32),
+    Lane(u32),
+    List(Option<u32>),
+    Disassemble(Option<u64>),
+    Backtrace,
+    Findings,
+    Help,
+    Quit,
+}
+
+/// Where to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A line, of the kernel's own file where none is named.
+    Line { file: Option<String>, line: u32 },
+    /// The instruction of this number in `disassemble`.
+    Instruction(u64),
+    /// A label, or a function.
+    Label(String),
+}
+
+/// What is printed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Printed {
+    /// A register, or a special one.
+    Register(String),
+    Elements(Elements),
+}
+
+/// Elements of an array in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Elements {
+    pub(super) space: Space,
+    pub(super) base: Base,
+    pub(super) first: u64,
+    pub(super) count: u64,
+    /// Their type, where one is given.
+    pub(super) element: Option<Scalar>,
+    /// As it was typed.
+    pub(super) text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Space {
+    Shared,
+    Global,
+}
+
+/// Where an array begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Base {
+    /// At the start of shared memory.
+    Start,
+    /// Where this variable, or the array of this parameter, begins.
+    Name(String),
+    /// Where the pointer leads that is the parameter of this number, from 0.
+    Param(u64),
+    /// At an address.
+    Address(u64),
+    /// Where this register of the focused lane points.
+    Register(String),
+}
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Hexadecimal,
+    Signed,
+    Unsigned,
+    Float,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Info {
+    /// All registers, or those of these names.
+    Registers(Vec<String>),
+    Warps,
+    Barriers,
+    Breakpoints,
+    Launch,
+    Shared,
+}
+
+/// Most elements of one command.
+const MOST_ELEMENTS: u64 = 1024;
+
+/// A command's name, other names, what may follow, and what it does.
+type Known = (
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+);
+
+const COMMANDS: [Known; 19] = [
+    (
+        "run",
+        &["r"],
+        "",
+        "run to the next stop; later, begin again",
+    ),
+    ("continue", &["c"], "", "go on to the next stop"),
+    (
+        "step",
+        &["s"],
+        "[N]",
+        "run the focused warp to another source line",
+    ),
+    (
+        "next",
+        &["n"],
+        "[N]",
+        "the same, without stopping in functions that it calls",
+    ),
+    (
+        "stepi",
+        &["si"],
+        "[N]",
+        "run one PTX instruction of the focused warp",
+    ),
+    (
+        "break",
+        &["b"],
+        "LINE|FILE:LINE|LABEL|*NUMBER",
+        "stop there; the file of PTX lines is ptx, *NUMBER is an instruction",
+    ),
+    ("watch", &[], "ELEMENTS", "stop where they change"),
+    (
+        "delete",
+        &["d"],
+        "[N]",
+        "remove breakpoint or watchpoint N, or all",
+    ),
+    (
+        "print",
+        &["p"],
+        "[/xduf] %REGISTER|ELEMENTS",
+        "a register in all lanes, or memory; /x hexadecimal, /d and /u integers, /f floats",
+    ),
+    (
+        "info",
+        &["i"],
+        "registers [%R ...]|warps|barriers|shared|launch|breakpoints",
+        "what there is, and why each warp waits",
+    ),
+    (
+        "block",
+        &[],
+        "X[,Y[,Z]]",
+        "focus on a block; one that has not begun is run to",
+    ),
+    ("warp", &[], "N", "focus on a warp of the block"),
+    ("lane", &[], "N", "focus on a lane of the warp"),
+    (
+        "list",
+        &["l"],
+        "[LINE]",
+        "the source around the focus, or around a line",
+    ),
+    (
+        "disassemble",
+        &["x"],
+        "[NUMBER]",
+        "the PTX instructions around the focus; also x/i",
+    ),
+    (
+        "backtrace",
+        &["bt", "where"],
+        "",
+        "where the focused lane is, and the calls that led there",
+    ),
+    ("findings", &[], "", "what the sanitizers have found so far"),
+    ("help", &["h", "?"], "", "this list"),
+    ("quit", &["q", "exit"], "", "end"),
+];
+
+/// All commands, a line each.
+pub(super) fn help() -> String {
+    let mut text = String::new();
+    for (name, aliases, usage, words) in COMMANDS {
+        let usage = [name, usage].join(" ");
+        let usage = usage.trim_end();
+        let aliases = match aliases {
+            [] => String::new(),
+            aliases => format!(" ({})", aliases.join(", ")),
+        };
+        text += &format!("{usage}{aliases}\n    {words}\n");
+    }
+    text + "ELEMENTS are shared[0..32], shared NAME[4], global 2[0..8] (where parameter 2 points), \
+            global\n%rd4[0..8], global 0x1000[0], each with `as TYPE` (f32, unless it is known); \
+            the end of a range\nis not in it.\n"
+}
+
+/// The command of a line; none of an empty one, or of a comment behind `#`.
+///
+/// # Errors
+/// What is wrong, in one line.
+pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(None);
+    }
+    let end = line.find(|c: char| c.is_whitespace() || c == '/');
+    let (word, rest) = line.split_at(end.unwrap_or(line.len()));
+    let (format, rest) = match rest.strip_prefix('/') {
+        Some(rest) => match rest.split_once(char::is_whitespace) {
+            Some((format, rest)) => (Some(format), rest),
+            None => (Some(rest), ""),
+        },
+        None => (None, rest),
+    };
+    let name = name_of(word)?;
+    let is_code = name == "disassemble" && format == Some("i");
+    if format.is_some() && name != "print" && !is_code {
+        return Err(format!(
+            "{word} takes no format: print does, as in print/x %r1"
+        ));
+    }
+    command(name, format, rest.trim()).map(Some)
+}
+
+/// The whole name of a command: by one of its short names, or by its beginning.
+fn name_of(word: &str) -> Result<&'static str, String> {
+    let exact = |(name, aliases, ..): &&Known| *name == word || aliases.contains(&word);
+    if let Some((name, ..)) = COMMANDS.iter().find(exact) {
+        return Ok(name);
+    }
+    let names = COMMANDS.iter().map(|(name, ..)| *name);
+    let begun: Vec<&str> = names.filter(|name| name.starts_with(word)).collect();
+    match begun[..] {
+        [name] if !word.is_empty() => Ok(name),
+        [] | [_] => Err(format!("there is no command {word:?}: see help")),
+        _ => Err(format!("{word:?} is ambiguous: {}", begun.join(", "))),
+    }
+}
+
+fn command(name: &str, format: Option<&str>, rest: &str) -> Result<Command, String> {
+    let none = |command: Command| match rest {
+        "" => Ok(command),
+        _ => Err(format!("{name} takes nothing, not {rest:?}")),
+    };
+    let count = || match rest {
+        "" => Ok(1),
+        _ => match number(rest)? {
+            0 => Err(format!("{name} takes a number from 1 on")),
+            count => Ok(count),
+        },
+    };
+    let optional = |rest: &str| match rest {
+        "" => Ok(None),
+        rest => number(rest).map(Some),
+    };
+    match name {
+        "run" => none(Command::Run),
+        "continue" => none(Command::Continue),
+        "step" => Ok(Command::Step(count()?)),
+        "next" => Ok(Command::Next(count()?)),
+        "stepi" => Ok(Command::Stepi(count()?)),
+        "break" => Ok(Command::Break(place(rest)?)),
+        "delete" => Ok(Command::Delete(match rest {
+            "" => None,
+            rest => Some(small(rest)?),
+        })),
+        "watch" => Ok(Command::Watch(elements(rest)?)),
+        "print" => Ok(Command::Print(format.map(self::format).transpose()?, {
+            match rest.strip_prefix('%') {
+                Some(name) if is_name(name) => Printed::Register(rest.to_owned()),
+                Some(_) => return Err(format!("{rest:?} is no register")),
+                None => Printed::Elements(elements(rest)?),
+            }
+        })),
+        "info" => info(rest).map(Command::Info),
+        "block" => Ok(Command::Block(crate::draw::block(rest)?)),
+        "warp" => Ok(Command::Warp(small(rest)?)),
+        "lane" => Ok(Command::Lane(small(rest)?)),
+        "list" => Ok(Command::List(match rest {
+            "" => None,
+            rest => Some(small(rest)?),
+        })),
+        "disassemble" => Ok(Command::Disassemble(optional(rest)?)),
+        "backtrace" => none(Command::Backtrace),
+        "findings" => none(Command::Findings),
+        "help" => Ok(Command::Help),
+        _ => none(Command::Quit),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_$%.".contains(c);
+    !name.is_empty() && name.chars().all(is_part)
+}
+
+/// A number, in decimal or behind 0x.
+fn number(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("{text:?} is no number from 0 to {}", u64::MAX))
+}
+
+fn small(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is no number from 0 to {}", u32::MAX))
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "x" => Ok(Format::Hexadecimal),
+        "d" => Ok(Format::Signed),
+        "u" => Ok(Format::Unsigned),
+        "f" => Ok(Format::Float),
+        _ => Err(format!("there is no format /{text}: use /x, /d, /u or /f")),
+    }
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    if text.is_empty() {
+        return Err("break where? Give a line, FILE:LINE, a label or *NUMBER".to_owned());
+    }
+    if let Some(instruction) = text.strip_prefix('*') {
+        return Ok(Place::Instruction(number(instruction)?));
+    }
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        let line = small(text)?;
+        return Ok(Place::Line { file: None, line });
+    }
+    match text.rsplit_once(':') {
+        Some((file, line)) => Ok(Place::Line {
+            file: Some(file.to_owned()),
+            line: small(line)?,
+        }),
+        None => Ok(Place::Label(text.to_owned())),
+    }
+}
+
+fn info(text: &str) -> Result<Info, String> {
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let names = [
+        "registers",
+        "warps",
+        "barriers",
+        "breakpoints",
+        "launch",
+        "shared",
+    ];
+    let found = names.into_iter().find(|name| name.starts_with(first));
+    let rest: Vec<String> = words.map(str::to_owned).collect();
+    let info = match (found, first) {
+        (_, "") | (None, _) => {
+            return Err(format!("info what? There are: {}", names.join(", ")));
+        }
+        (Some("registers"), _) => return Ok(Info::Registers(rest)),
+        (Some("warps"), _) => Info::Warps,
+        (Some("barriers"), _) => Info::Barriers,
+        (Some("breakpoints"), _) => Info::Breakpoints,
+        (Some("launch"), _) => Info::Launch,
+        (Some(_), _) => Info::Shared,
+    };
+    match rest.is_empty() {
+        true => Ok(info),
+        false => Err(format!("info {first} takes nothing more")),
+    }
+}
+
+fn elements(text: &str) -> Result<Elements, String> {
+    let wrong = || {
+        format!(
+            "{text:?} is nothing to print: write %r1, shared[0..32] or global 0[0..8] (see help)"
+        )
+    };
+    let (array, element) = match text.split_once(" as ") {
+        None => (text, None),
+        Some((array, name)) => {
+            let element: Scalar = name.trim().parse().map_err(|error| format!("{error}"))?;
+            (array, Some(element))
+        }
+    };
+    let array = array.trim();
+    let (front, index) = array
+        .strip_suffix(']')
+        .and_then(|array| array.split_once('['))
+        .ok_or_else(wrong)?;
+    let (space, base) = match front.trim().split_once(char::is_whitespace) {
+        None => (front.trim(), ""),
+        Some((space, base)) => (space, base.trim()),
+    };
+    let space = match space {
+        "shared" => Space::Shared,
+        "global" => Space::Global,
+        _ => return Err(wrong()),
+    };
+    let base = match base {
+        "" if space == Space::Shared => Base::Start,
+        "" => return Err("global memory has no start: write global 0[0..8]".to_owned()),
+        base if base.starts_with('%') => Base::Register(base.to_owned()),
+        base if base.starts_with("0x") => Base::Address(number(base)?),
+        base if base.starts_with(|c: char| c.is_ascii_digit()) && space == Space::Global => {
+            Base::Param(number(base)?)
+        }
+        base if is_name(base) => Base::Name(base.to_owned()),
+        _ => return Err(wrong()),
+    };
+    let (first, end) = match index.split_once("..") {
+        Some((first, end)) => (number(first.trim())?, number(end.trim())?),
+        None => {
+            let first = number(index.trim())?;
+            (first, first.saturating_add(1))
+        }
+    };
+    let count = end.checked_sub(first).filter(|&count| count != 0);
+    let count = count.ok_or_else(|| format!("[{index}] has no elements"))?;
+    if count > MOST_ELEMENTS {
+        return Err(format!(
+            "{count} elements are too many: ask for {MOST_ELEMENTS} at most"
+        ));
+    }
+    Ok(Elements {
+        space,
+        base,
+        first,
+        count,
+        element,
+        text: array.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_have_short_names() {
+        for (line, command) in [
+            ("r", Command::Run),
+            ("  c ", Command::Continue),
+            ("cont", Command::Continue),
+            ("s 3", Command::Step(3)),
+            ("stepi", Command::Stepi(1)),
+            ("n", Command::Next(1)),
+            (
+                "b 12",
+                Command::Break(Place::Line {
+                    file: None,
+                    line: 12,
+                }),
+            ),
+            ("b *0x10", Command::Break(Place::Instruction(16))),
+            (
+                "break $L__BB0_2",
+                Command::Break(Place::Label("$L__BB0_2".to_owned())),
+            ),
+            ("i w", Command::Info(Info::Warps)),
+            ("info reg %r1 %r2", {
+                Command::Info(Info::Registers(vec!["%r1".to_owned(), "%r2".to_owned()]))
+            }),
+            ("block 1,2", Command::Block([1, 2, 0])),
+            ("x/i", Command::Disassemble(None)),
+            ("bt", Command::Backtrace),
+            ("q", Command::Quit),
+        ] {
+            assert_eq!(parse(line), Ok(Some(command)), "{line}");
+        }
+        assert_eq!(parse(""), Ok(None));
+        assert_eq!(parse("# a comment"), Ok(None));
+    }
+
+    #[test]
+    fn arrays_have_a_space_a_start_and_a_range() {
+        let Ok(Some(Command::Print(format, Printed::Elements(found)))) =
+            parse("p/x global %rd4[2..6] as u16")
+        else {
+            panic!("no elements");
+        };
+        assert_eq!(format, Some(Format::Hexadecimal));
+        assert_eq!((found.first, found.count), (2, 4));
+        assert_eq!(
+            (found.space, found.element),
+            (Space::Global, Some(Scalar::U16))
+        );
+        assert_eq!(found.base, Base::Register("%rd4".to_owned()));
+        for (text, base) in [
+            ("shared[3]", Base::Start),
+            ("shared tile[0..2]", Base::Name("tile".to_owned())),
+            ("shared 0x20[0]", Base::Address(32)),
+            ("global 2[0]", Base::Param(2)),
+        ] {
+            assert_eq!(elements(text).expect(text).base, base);
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_refused_in_a_line() {
+        for (line, reason) in [
+            ("frobnicate", "there is no command"),
+            ("/x", "there is no command"),
+            ("b", "break where?"),
+            ("l x", "is no number"),
+            ("run now", "takes nothing"),
+            ("step 0", "from 1 on"),
+            ("step 99999999999999999999999", "is no number"),
+            ("stepi -1", "is no number"),
+            ("warp 4294967296", "is no number"),
+            ("block 1,2,3,4", "is no block"),
+            ("block", "is no block"),
+            ("print", "is nothing to print"),
+            ("print %", "is no register"),
+            ("print x", "is nothing to print"),
+            ("print/z %r1", "there is no format"),
+            ("run/x", "takes no format"),
+            ("print shared[5..5]", "has no elements"),
+            ("print shared[9..3]", "has no elements"),
+            ("print shared[0..99999]", "are too many"),
+            ("print shared[18446744073709551616]", "is no number"),
+            ("print global[0]", "has no start"),
+            ("print shared[0] as f33", "unknown type"),
+            ("print shared[", "is nothing to print"),
+            ("print é[0]", "is nothing to print"),
+            ("info", "info what?"),
+            ("info nothing", "info what?"),
+            ("info warps 3", "takes nothing more"),
+            ("break *x", "is no number"),
+            ("break a:b", "is no number"),
+            ("d x", "is no number"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(reason), "{line}: {error}");
+            assert!(!error.contains('\n'), "{line}");
+        }
+    }
+
+    #[test]
+    fn ambiguous_beginnings_are_named() {
+        let error = parse("st").expect_err("two");
+        assert_eq!(error, "\"st\" is ambiguous: step, stepi");
+    }
+
+    #[test]
+    fn every_command_is_in_the_help() {
+        let help = help();
+        for (name, ..) in COMMANDS {
+            assert!(help.contains(name));
+        }
+        assert!(help.lines().all(|line| line.len() <= 100));
+    }
+}

@@ -1,0 +1,817 @@
+//! The debugger: an observer that stops, asks what to do, and goes on.
+
+use super::code::Code;
+use super::command::{self, Command, Elements, Place, Space};
+use super::input::Input;
+use super::value::{lanes, triple};
+use crate::output;
+use ptx_emulator::counters::SourceLine;
+use ptx_emulator::sanitize::{Finding, Problem, Severity, Tool};
+use ptx_emulator::stepping::{LaneGroup, LaneState, Paused, Resume, Step};
+use ptx_emulator::{
+    Event, InstructionId, Interest, Kernel, LaunchContext, LaunchError, Memory, ObservedLaunch,
+    Observer, Report, Sanitizer,
+};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use warpladder_lab::emulate::Scalar;
+
+/// Where execution stops.
+pub(super) struct Breakpoint {
+    pub(super) number: u32,
+    pub(super) place: Place,
+    /// In the kernel that runs.
+    pub(super) at: Vec<InstructionId>,
+}
+
+/// Memory whose change stops execution.
+pub(super) struct Watchpoint {
+    pub(super) number: u32,
+    pub(super) elements: Elements,
+    pub(super) element: Scalar,
+    /// The block whose shared memory it is in.
+    pub(super) block: [u32; 3],
+    pub(super) address: u64,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The lane that commands are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Focus {
+    pub(super) block: [u32; 3],
+    pub(super) warp: u32,
+    pub(super) lane: u32,
+}
+
+/// How far to go.
+#[derive(Clone, Debug, PartialEq)]
+enum Goal {
+    /// To whatever stops.
+    Stop,
+    /// Steps of the focused warp.
+    Steps {
+        unit: Unit,
+        left: u64,
+        /// Whether the warp has executed anything since.
+        has_begun: bool,
+        /// Where the last one began.
+        line: Option<SourceLine>,
+        depth: usize,
+    },
+    /// To the beginning of a block.
+    Block([u32; 3]),
+}
+
+/// What a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Instruction,
+    Line,
+    /// A line, of this function or one that called it.
+    OwnLine,
+}
+
+/// How a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Quit,
+    Again,
+}
+
+/// What runs, or has run.
+#[derive(Clone, Copy)]
+pub(super) struct State<'a> {
+    pub(super) kernel: &'a Kernel,
+    pub(super) memory: &'a Memory,
+    /// None at the end of the launch.
+    pub(super) paused: Option<&'a dyn Paused>,
+}
+
+impl<'a> State<'a> {
+    pub(super) fn paused(self) -> Result<&'a dyn Paused, String> {
+        self.paused.ok_or_else(|| ENDED.to_owned())
+    }
+}
+
+const ENDED: &str = "the kernel has ended: `continue` goes on behind it, `run` begins again";
+const NOTHING: &str = "nothing runs: `run` begins again";
+
+/// What identifies a finding while its count grows.
+type Known = (Problem, Option<u32>, Option<u32>);
+
+/// The observer of a launch.
+pub(crate) struct Debugger {
+    sanitizer: Sanitizer,
+    /// [`Sanitizer::noted`] when findings were looked at last.
+    noted: usize,
+    known: Vec<Known>,
+    input: Input,
+    pub(super) breakpoints: Vec<Breakpoint>,
+    pub(super) watchpoints: Vec<Watchpoint>,
+    last_number: u32,
+    goal: Goal,
+    pub(super) focus: Focus,
+    pub(super) code: Option<Code>,
+    /// The values of the parameters.
+    pub(super) params: Vec<u8>,
+    /// The types of the arrays that parameters point to, by address.
+    pub(super) arrays: Vec<(u64, Scalar)>,
+    /// The launch has begun, and nothing of it has run.
+    is_fresh: bool,
+    /// Whether the next launch runs to its first stop at once.
+    runs_on: bool,
+    /// Where each warp was when a breakpoint stopped it there.
+    reported: HashMap<([u32; 3], u32), InstructionId>,
+    /// What ran last.
+    last: Option<Step>,
+    /// The line behind those that were listed last.
+    pub(super) listed: Option<(String, u32)>,
+    /// The command that an empty line repeats.
+    repeated: Option<Command>,
+    /// What is not written yet.
+    pub(super) out: String,
+    ending: Option<Ending>,
+    error: Option<std::io::Error>,
+    /// On a worker that is not asked.
+    is_detached: bool,
+}
+
+impl Debugger {
+    pub(super) fn new() -> Self {
+        Debugger {
+            sanitizer: Sanitizer::new(&Tool::ALL),
+            noted: 0,
+            known: Vec::new(),
+            input: Input::new(),
+            breakpoints: Vec::new(),
+            watchpoints: Vec::new(),
+            last_number: 0,
+            goal: Goal::Stop,
+            focus: Focus {
+                block: [0; 3],
+                warp: 0,
+                lane: 0,
+            },
+            code: None,
+            params: Vec::new(),
+            arrays: Vec::new(),
+            is_fresh: false,
+            runs_on: false,
+            reported: HashMap::new(),
+            last: None,
+            listed: None,
+            repeated: None,
+            out: String::new(),
+            ending: None,
+            error: None,
+            is_detached: false,
+        }
+    }
+
+    /// The type of the arrays in the memory of the launches that follow.
+    pub(crate) fn set_arrays(&mut self, arrays: Vec<(u64, Scalar)>) {
+        self.arrays = arrays;
+    }
+
+    /// What to do behind the last launch: whether to begin again.
+    pub(super) fn after(&mut self) -> anyhow::Result<bool> {
+        if self.ending.is_none() {
+            self.say("the run has ended");
+            self.prompt(None);
+        }
+        self.flush();
+        if let Some(error) = self.error.take() {
+            return Err(error.into());
+        }
+        let again = self.ending.take() == Some(Ending::Again);
+        if again {
+            self.sanitizer = Sanitizer::new(&Tool::ALL);
+            (self.noted, self.goal, self.last) = (0, Goal::Stop, None);
+            self.known.clear();
+            self.watchpoints.clear();
+            self.runs_on = true;
+        }
+        Ok(again)
+    }
+
+    /// Adds a line to what is shown.
+    pub(super) fn say(&mut self, line: &str) {
+        self.out += line.trim_end();
+        self.out.push('\n');
+    }
+
+    fn flush(&mut self) {
+        let text = std::mem::take(&mut self.out);
+        let mut out = output::stdout();
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            self.error.get_or_insert(error);
+            self.ending = Some(Ending::Quit);
+        }
+    }
+
+    /// Asks for commands until one goes on.
+    fn prompt(&mut self, state: Option<State<'_>>) {
+        loop {
+            self.flush();
+            if self.ending.is_some() {
+                return;
+            }
+            let line = match self.input.line() {
+                Ok(Some(line)) => line,
+                Ok(None) => {
+                    self.ending = Some(Ending::Quit);
+                    return;
+                }
+                Err(error) => {
+                    self.error.get_or_insert(error);
+                    self.ending = Some(Ending::Quit);
+                    return;
+                }
+            };
+            crate::interrupt::forget();
+            let done = command::parse(&line).and_then(|command| {
+                let repeats = line.trim().is_empty() && self.input.is_terminal();
+                let command = match command {
+                    None if repeats => self.repeated.clone(),
+                    command => command,
+                };
+                match command {
+                    Some(command) => self.execute(command, state),
+                    None => Ok(ControlFlow::Continue(())),
+                }
+            });
+            match done {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return,
+                Err(message) => self.say(&message),
+            }
+        }
+    }
+
+    /// Executes a command; `Break` goes on with the launch.
+    fn execute(
+        &mut self,
+        command: Command,
+        state: Option<State<'_>>,
+    ) -> Result<ControlFlow<()>, String> {
+        let goes_on = matches!(
+            command,
+            Command::Continue | Command::Step(_) | Command::Next(_) | Command::Stepi(_)
+        );
+        let repeats = goes_on || matches!(command, Command::List(None));
+        self.repeated = repeats.then(|| command.clone());
+        match command {
+            Command::Quit => {
+                self.ending = Some(Ending::Quit);
+                return Ok(ControlFlow::Break(()));
+            }
+            Command::Run => {
+                if !self.is_fresh {
+                    self.ending = Some(Ending::Again);
+                }
+                self.goal = Goal::Stop;
+                return Ok(ControlFlow::Break(()));
+            }
+            Command::Help => self.out += &command::help(),
+            Command::Delete(number) => self.delete(number)?,
+            Command::Break(place) => self.set_breakpoint(place)?,
+            command => {
+                let state = state.ok_or(NOTHING)?;
+                return self.execute_at(command, state);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Executes a command that needs a launch.
+    fn execute_at(
+        &mut self,
+        command: Command,
+        state: State<'_>,
+    ) -> Result<ControlFlow<()>, String> {
+        match command {
+            Command::Continue => {
+                self.goal = Goal::Stop;
+                return Ok(ControlFlow::Break(()));
+            }
+            Command::Step(count) => self.begin_steps(Unit::Line, count, state)?,
+            Command::Next(count) => self.begin_steps(Unit::OwnLine, count, state)?,
+            Command::Stepi(count) => self.begin_steps(Unit::Instruction, count, state)?,
+            Command::Block(block) => return self.focus_block(block, state.paused()?),
+            Command::Warp(warp) => {
+                let paused = state.paused()?;
+                let warps = paused.warps();
+                if warp >= warps {
+                    return Err(format!("a block has {warps} warps, from 0 on"));
+                }
+                self.focus.warp = warp;
+                self.focus_live_lane(paused);
+                self.show_focus(paused);
+                return Ok(ControlFlow::Continue(()));
+            }
+            Command::Lane(lane) => {
+                if lane >= 32 {
+                    return Err("a warp has 32 lanes, from 0 on".to_owned());
+                }
+                self.focus.lane = lane;
+                self.show_focus(state.paused()?);
+                return Ok(ControlFlow::Continue(()));
+            }
+            Command::Watch(elements) => {
+                self.set_watchpoint(elements, state)?;
+                return Ok(ControlFlow::Continue(()));
+            }
+            Command::Findings => {
+                let findings = match state.paused {
+                    Some(_) => self.sanitizer.findings_so_far(),
+                    None => self.sanitizer.findings(),
+                };
+                for finding in &findings {
+                    self.say(&finding.to_string());
+                }
+                if findings.is_empty() {
+                    self.say("no findings so far");
+                }
+                return Ok(ControlFlow::Continue(()));
+            }
+            command => {
+                self.show(command, state)?;
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
+        Ok(ControlFlow::Break(()))
+    }
+
+    fn begin_steps(&mut self, unit: Unit, count: u64, state: State<'_>) -> Result<(), String> {
+        let paused = state.paused()?;
+        if paused.fault().is_some() {
+            return Err("the launch has ended in a fault: `run` begins again".to_owned());
+        }
+        let (_, group) = self.group(paused)?;
+        self.goal = Goal::Steps {
+            unit,
+            left: count,
+            has_begun: false,
+            line: self.line_of(&group),
+            depth: group.calls.len(),
+        };
+        Ok(())
+    }
+
+    fn line_of(&self, group: &LaneGroup) -> Option<SourceLine> {
+        let code = self.code.as_ref()?;
+        code.line(group.instruction?).cloned()
+    }
+
+    /// The rank of the focused block, and the lanes with the focused one.
+    pub(super) fn group(&self, paused: &dyn Paused) -> Result<(u32, LaneGroup), String> {
+        let Focus { block, warp, lane } = self.focus;
+        let rank = self.rank(paused)?;
+        let groups = paused.groups(rank, warp).into_iter();
+        let found = groups
+            .into_iter()
+            .find(|group| group.lanes >> lane & 1 != 0);
+        found.map(|group| (rank, group)).ok_or_else(|| {
+            let block = triple(block);
+            format!("lane {lane} of warp {warp} of block {block} has exited, or is no thread")
+        })
+    }
+
+    /// The rank of the focused block.
+    pub(super) fn rank(&self, paused: &dyn Paused) -> Result<u32, String> {
+        let block = self.focus.block;
+        let blocks = paused.blocks();
+        let found = (0..).zip(&blocks).find(|(_, known)| **known == block);
+        found
+            .map(|(rank, _)| rank)
+            .ok_or_else(|| format!("block {} does not run", triple(block)))
+    }
+
+    fn focus_block(
+        &mut self,
+        block: [u32; 3],
+        paused: &dyn Paused,
+    ) -> Result<ControlFlow<()>, String> {
+        let grid = paused.grid();
+        if block
+            .iter()
+            .zip(&grid)
+            .any(|(index, extent)| index >= extent)
+        {
+            return Err(format!("the grid has {} blocks", triple(grid)));
+        }
+        let blocks = paused.blocks();
+        if blocks.contains(&block) {
+            self.focus.block = block;
+            self.focus_live_lane(paused);
+            self.show_focus(paused);
+            return Ok(ControlFlow::Continue(()));
+        }
+        let order = |[x, y, z]: [u32; 3]| (z, y, x);
+        match blocks.iter().all(|&known| order(known) < order(block)) && paused.fault().is_none() {
+            true => {
+                self.goal = Goal::Block(block);
+                Ok(ControlFlow::Break(()))
+            }
+            false => {
+                let block = triple(block);
+                Err(format!(
+                    "block {block} does not run any more: `run` begins again"
+                ))
+            }
+        }
+    }
+
+    /// Keeps the focused lane, or takes the first one that has not exited.
+    fn focus_live_lane(&mut self, paused: &dyn Paused) {
+        let rank = self.rank(paused).unwrap_or(0);
+        let live = paused.live(rank, self.focus.warp);
+        if live >> self.focus.lane & 1 == 0 && live != 0 {
+            self.focus.lane = live.trailing_zeros();
+        }
+    }
+
+    /// Focuses on the lanes of a step.
+    fn focus_on(&mut self, step: &Step) {
+        self.focus.block = step.block;
+        self.focus.warp = step.warp;
+        if step.lanes >> self.focus.lane & 1 == 0 {
+            self.focus.lane = step.lanes.trailing_zeros() % 32;
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    fn delete(&mut self, number: Option<u32>) -> Result<(), String> {
+        let is_kept = |own: u32| number.is_some_and(|number| number != own);
+        let count = self.breakpoints.len() + self.watchpoints.len();
+        self.breakpoints.retain(|point| is_kept(point.number));
+        self.watchpoints.retain(|point| is_kept(point.number));
+        match number {
+            Some(number) if count == self.breakpoints.len() + self.watchpoints.len() => Err(
+                format!("there is no breakpoint {number}: see info breakpoints"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_breakpoint(&mut self, place: Place) -> Result<(), String> {
+        let code = self.code.as_ref().ok_or(NOTHING)?;
+        let at = code.find(&place)?;
+        let first = at.first().map(|&id| code.place(id)).unwrap_or_default();
+        let instructions: Vec<String> = at.iter().map(|id| format!("*{}", id.index())).collect();
+        let number = self.number();
+        self.say(&format!(
+            "breakpoint {number} at {first}: {}",
+            instructions.join(", ")
+        ));
+        self.breakpoints.push(Breakpoint { number, place, at });
+        Ok(())
+    }
+
+    fn set_watchpoint(&mut self, elements: Elements, state: State<'_>) -> Result<(), String> {
+        let (address, element) = self.locate(&elements, state)?;
+        let bytes = self.bytes(&elements, (address, element), state)?;
+        let number = self.number();
+        self.say(&format!("watchpoint {number}: {}", elements.text));
+        self.watchpoints.push(Watchpoint {
+            number,
+            elements,
+            element,
+            block: self.focus.block,
+            address,
+            bytes,
+        });
+        Ok(())
+    }
+
+    /// Shows what has changed of what is watched.
+    fn changes(&mut self, paused: &dyn Paused) -> bool {
+        let mut texts = Vec::new();
+        let blocks = paused.blocks();
+        for point in &mut self.watchpoints {
+            let mut now = vec![0; point.bytes.len()];
+            match point.elements.space {
+                Space::Global if paused.memory().read(point.address, &mut now).is_ok() => {}
+                Space::Global => continue,
+                Space::Shared => {
+                    let found = (0..).zip(&blocks).find(|(_, block)| **block == point.block);
+                    let Some((rank, _)) = found else { continue };
+                    for (at, byte) in (point.address..).zip(&mut now) {
+                        let at = u32::try_from(at).ok();
+                        *byte = at.and_then(|at| paused.shared_byte(rank, at)).unwrap_or(0);
+                    }
+                }
+            }
+            if now == point.bytes {
+                continue;
+            }
+            let size = point.element.bytes();
+            let pairs = point.bytes.chunks(size).zip(now.chunks(size));
+            let changed = pairs
+                .zip(point.elements.first..)
+                .filter(|((old, new), _)| old != new);
+            let mut text = format!("watchpoint {}: {}", point.number, point.elements.text);
+            for ((old, new), at) in changed.take(MOST_CHANGES) {
+                let (old, new) = (point.element.show(old), point.element.show(new));
+                _ = write!(text, "\n  element {at} was {old}, is {new}");
+            }
+            point.bytes = now;
+            texts.push(text);
+        }
+        for text in &texts {
+            self.say(text);
+        }
+        if let (Some(last), false) = (self.last, texts.is_empty()) {
+            let who = format!("block {}, warp {}", triple(last.block), last.warp);
+            let what = match &self.code {
+                Some(code) => code.instruction(last.instruction),
+                None => String::new(),
+            };
+            self.say(&format!(
+                "  changed by {who}, {}: {what}",
+                lanes(last.lanes)
+            ));
+        }
+        !texts.is_empty()
+    }
+
+    /// Shows what the sanitizers have found since the last time.
+    fn new_findings(&mut self, findings: &[Finding]) -> bool {
+        let key = |finding: &Finding| {
+            let second = finding.second.as_ref().and_then(|site| site.ptx_line);
+            (finding.problem, finding.first.ptx_line, second)
+        };
+        let mut found = false;
+        for finding in findings {
+            if finding.severity == Severity::Error && !self.known.contains(&key(finding)) {
+                self.known.push(key(finding));
+                self.say(&finding.to_string());
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Why execution stops before a step, if it does; what to say is said.
+    fn stops(&mut self, paused: &dyn Paused, step: &Step) -> bool {
+        let mut stops = false;
+        if self.sanitizer.noted() != self.noted {
+            self.noted = self.sanitizer.noted();
+            stops |= self.new_findings(&self.sanitizer.findings_so_far());
+        }
+        stops |= self.changes(paused);
+        // What has happened is of the warp that ran last.
+        if let (true, Some(last)) = (stops, self.last) {
+            let rank = self.rank_of(paused, last.block);
+            if rank.is_some_and(|rank| paused.live(rank, last.warp) != 0) {
+                self.focus_on(&last);
+                self.focus_live_lane(paused);
+                return true;
+            }
+        }
+        if stops {
+            self.focus_on(step);
+            return true;
+        }
+        if crate::interrupt::forget() {
+            self.say("interrupted");
+            self.focus_on(step);
+            return true;
+        }
+        let key = (step.block, step.warp);
+        let hit = self
+            .breakpoints
+            .iter()
+            .find(|point| point.at.contains(&step.instruction));
+        if let Some(number) = hit.map(|point| point.number)
+            && self.reported.get(&key) != Some(&step.instruction)
+        {
+            self.reported.insert(key, step.instruction);
+            self.say(&format!("breakpoint {number}"));
+            self.focus_on(step);
+            return true;
+        }
+        self.reaches_goal(paused, step)
+    }
+
+    fn rank_of(&self, paused: &dyn Paused, block: [u32; 3]) -> Option<u32> {
+        let blocks = paused.blocks();
+        (0..)
+            .zip(&blocks)
+            .find(|(_, known)| **known == block)
+            .map(|(rank, _)| rank)
+    }
+
+    fn reaches_goal(&mut self, paused: &dyn Paused, step: &Step) -> bool {
+        let Focus { block, warp, .. } = self.focus;
+        match &mut self.goal {
+            Goal::Stop => false,
+            Goal::Block(wanted) if *wanted == step.block => {
+                self.focus_on(step);
+                true
+            }
+            Goal::Block(_) => false,
+            Goal::Steps { .. } if (step.block, step.warp) != (block, warp) => {
+                let rank = self.rank_of(paused, block);
+                let is_live = rank.is_some_and(|rank| paused.live(rank, warp) != 0);
+                if !is_live {
+                    self.say(&format!(
+                        "warp {warp} of block {} has exited",
+                        triple(block)
+                    ));
+                    self.focus_on(step);
+                }
+                !is_live
+            }
+            Goal::Steps {
+                unit,
+                left,
+                has_begun,
+                line,
+                depth,
+            } => {
+                let group = paused.groups(step.rank, warp).into_iter().nth(step.group);
+                let now = self
+                    .code
+                    .as_ref()
+                    .and_then(|code| code.line(step.instruction));
+                let calls = group.map_or(0, |group| group.calls.len());
+                let is_step = match unit {
+                    Unit::Instruction => true,
+                    Unit::Line => now.is_some() && now != line.as_ref(),
+                    Unit::OwnLine => now.is_some() && now != line.as_ref() && calls <= *depth,
+                };
+                if !*has_begun || !is_step {
+                    return false;
+                }
+                *left = left.saturating_sub(1);
+                (*line, *depth) = (now.cloned(), calls);
+                let is_done = *left == 0;
+                if is_done {
+                    self.focus_on(step);
+                }
+                is_done
+            }
+        }
+    }
+
+    /// What happens next, for a launch that does not stop.
+    fn resume(&mut self, paused: &dyn Paused, step: &Step) -> Resume {
+        let Focus { block, warp, .. } = self.focus;
+        let is_other = step.block == block && step.warp != warp;
+        if matches!(self.goal, Goal::Steps { .. }) && is_other {
+            let mut groups = paused.groups(step.rank, warp).into_iter();
+            if groups.any(|group| group.state == LaneState::Ready) {
+                return Resume::Warp(warp);
+            }
+        }
+        if let Goal::Steps { has_begun, .. } = &mut self.goal
+            && (step.block, step.warp) == (block, warp)
+        {
+            *has_begun = true;
+        }
+        self.reported.remove(&(step.block, step.warp));
+        self.last = Some(*step);
+        self.is_fresh = false;
+        Resume::Run
+    }
+
+    fn begin_launch(&mut self, launch: &LaunchContext<'_>) {
+        let code = Code::new(launch.kernel);
+        for point in &mut self.breakpoints {
+            point.at = code.find(&point.place).unwrap_or_default();
+        }
+        self.code = Some(code);
+        self.is_fresh = true;
+        (self.goal, self.last, self.listed) = (Goal::Stop, None, None);
+        self.reported.clear();
+        self.watchpoints.clear();
+        (self.noted, self.known) = (0, Vec::new());
+    }
+
+    fn end_launch(&mut self, launch: &LaunchContext<'_>) {
+        if self.ending.is_some() {
+            return;
+        }
+        let findings = self.sanitizer.findings();
+        self.new_findings(&findings);
+        self.say(&format!("kernel `{}` has ended", launch.kernel.name()));
+        self.is_fresh = false;
+        self.prompt(Some(State {
+            kernel: launch.kernel,
+            memory: launch.memory,
+            paused: None,
+        }));
+    }
+}
+
+/// Most changed elements that are shown.
+const MOST_CHANGES: usize = 4;
+
+impl Observer for Debugger {
+    const INTEREST: Interest = Sanitizer::INTEREST.with(Interest::LAUNCH);
+    const UNORDERED_LOADS: bool = Sanitizer::UNORDERED_LOADS;
+    const MARKS_WRITTEN: bool = Sanitizer::MARKS_WRITTEN;
+    const STRONG_IN_ORDER: bool = Sanitizer::STRONG_IN_ORDER;
+    const STEPS: bool = true;
+
+    fn fork(&self) -> Self {
+        Debugger {
+            sanitizer: self.sanitizer.fork(),
+            is_detached: true,
+            ..Debugger::new()
+        }
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.sanitizer.join(worker.sanitizer);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        self.sanitizer.notify(event);
+        match event {
+            Event::LaunchStart(launch) => self.begin_launch(launch),
+            Event::LaunchEnd {
+                launch,
+                fault: None,
+            } => self.end_launch(launch),
+            _ => {}
+        }
+    }
+
+    fn paused(&mut self, paused: &dyn Paused) -> Resume {
+        if self.is_detached {
+            return Resume::Run;
+        }
+        if self.ending.is_some() {
+            return Resume::Stop;
+        }
+        let state = State {
+            kernel: paused.kernel(),
+            memory: paused.memory(),
+            paused: Some(paused),
+        };
+        let Some(step) = paused.step() else {
+            self.meet_fault(state);
+            return Resume::Run;
+        };
+        let starts = self.is_fresh && self.last.is_none() && self.reported.is_empty();
+        let stops = match starts {
+            true => self.start(paused, &step),
+            false => self.stops(paused, &step),
+        };
+        if stops {
+            self.show_focus(paused);
+            self.listed = None;
+            self.reported
+                .insert((step.block, step.warp), step.instruction);
+            self.prompt(Some(state));
+            if self.ending.is_some() {
+                return Resume::Stop;
+            }
+        }
+        self.resume(paused, &step)
+    }
+
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        launch.run(self)
+    }
+}
+
+impl Debugger {
+    /// Says what is launched; whether to ask before it runs.
+    fn start(&mut self, paused: &dyn Paused, step: &Step) -> bool {
+        self.params = paused.params().to_vec();
+        let name = paused.kernel().name();
+        let (grid, block) = (triple(paused.grid()), triple(paused.block_extents()));
+        self.say(&format!("kernel `{name}`, grid {grid}, block {block}"));
+        self.focus_on(step);
+        match std::mem::take(&mut self.runs_on) {
+            true => self.stops(paused, step),
+            false => true,
+        }
+    }
+
+    fn meet_fault(&mut self, state: State<'_>) {
+        let Some((paused, fault)) = state.paused.and_then(|p| Some((p, p.fault()?))) else {
+            return;
+        };
+        self.say(&fault.to_string());
+        self.focus.block = fault.block;
+        if let Some([x, y, z]) = fault.thread {
+            let [width, height, _] = paused.block_extents();
+            let linear = x + width * (y + height * z);
+            (self.focus.warp, self.focus.lane) = (linear / 32, linear % 32);
+        }
+        self.focus_live_lane(paused);
+        self.show_focus(paused);
+        self.is_fresh = false;
+        self.prompt(Some(state));
+    }
+}
