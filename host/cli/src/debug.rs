@@ -5,6 +5,7 @@ mod command;
 mod debugger;
 mod input;
 mod show;
+mod stops;
 mod value;
 
 pub(crate) use debugger::Debugger;
