@@ -30,10 +30,14 @@ pub(super) struct Args {
     #[command(flatten)]
     launch: LaunchArgs,
     /// Write what array argument INDEX (from 0) holds afterwards as a NumPy file
-    #[arg(long, value_name = "INDEX:FILE.npy")]
+    #[arg(long, value_name = "INDEX:FILE.npy", conflicts_with = "script")]
     out: Vec<String>,
     /// Compare what array argument INDEX holds afterwards with a NumPy file
-    #[arg(long, value_name = "INDEX=FILE.npy[,TOLERANCE]")]
+    #[arg(
+        long,
+        value_name = "INDEX=FILE.npy[,TOLERANCE]",
+        conflicts_with = "script"
+    )]
     expect: Vec<String>,
     /// Report what the kernel does to the machine, in totals and by source line
     #[arg(long)]
@@ -83,8 +87,7 @@ pub(super) struct LaunchArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["entry", "grid", "block", "cluster", "shared", "arg", "variable",
-            "out", "expect"]
+        conflicts_with_all = ["entry", "grid", "block", "cluster", "shared", "arg", "variable"]
     )]
     script: Option<PathBuf>,
     /// Warp instructions after which a kernel that does not end is stopped
@@ -295,9 +298,10 @@ pub(super) fn debug(
     plan.check(name, module)?;
     let mut session = Session::new(module, args.budget, Watch::Debugger(Box::new(debugger)));
     let ended = session.run(&plan)?;
+    let is_left = matches!(&session.watch, Watch::Debugger(debugger) if debugger.is_left());
     let mut out = human_output(false);
     out.write_all(&session.memory.take_printed())?;
-    if ended.is_ok() {
+    if ended.is_ok() && !is_left {
         session.report(&plan, Vec::new(), &mut out)?;
     }
     match session.watch {

@@ -3,7 +3,7 @@
 use super::command::Place;
 use ptx_emulator::counters::{PTX_FILE, SourceLine, source_lines};
 use ptx_emulator::{InstructionId, Kernel, SourceLocation};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use warpladder_lab::profile::Sources;
 
 /// What the file of PTX lines is called in `break`.
@@ -24,10 +24,9 @@ impl Code {
     pub(super) fn new(kernel: &Kernel) -> Self {
         let lines = source_lines(kernel);
         let begins = begins(kernel, &lines);
-        let own = lines.iter().flatten().find(|line| line.file != PTX_FILE);
         Code {
             kernel: kernel.clone(),
-            file: own.map_or_else(|| PTX_FILE.to_owned(), |line| line.file.clone()),
+            file: own_file(&lines),
             lines,
             begins,
             sources: Sources::default(),
@@ -209,6 +208,18 @@ impl Code {
             .filter_map(|(at, _)| self.kernel.instruction_id(at))
             .collect())
     }
+}
+
+/// The file that most instructions are from: the first one may be a macro's.
+fn own_file(lines: &[Option<SourceLine>]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in lines.iter().flatten() {
+        *counts.entry(&line.file).or_default() += 1;
+    }
+    let own = counts
+        .into_iter()
+        .max_by_key(|(file, count)| (*file != PTX_FILE, *count));
+    own.map_or(PTX_FILE, |(file, _)| file).to_owned()
 }
 
 /// By instruction: whether it begins its line.

@@ -124,6 +124,11 @@ impl Debugger {
         self.arrays = arrays;
     }
 
+    /// Whether the session ends, or begins again.
+    pub(crate) fn is_left(&self) -> bool {
+        self.ending.is_some()
+    }
+
     /// What to do behind the last launch: whether to begin again.
     pub(super) fn after(&mut self) -> anyhow::Result<bool> {
         if self.ending.is_none() {

@@ -201,12 +201,14 @@ impl Debugger {
                 "barrier {number}: {arrived} of {expected} threads are there"
             ));
             for (warp, &mask) in barrier.arrived.iter().enumerate() {
-                if mask != 0 {
-                    texts.push(format!("  warp {warp}: {}", lanes(mask)));
-                }
                 let missing = paused.live(rank, warp as u32) & !mask;
-                if missing != 0 {
-                    texts.push(format!("  warp {warp}: not {}", lanes(missing)));
+                let parts = [(mask, "there"), (missing, "missing")];
+                let parts = parts.into_iter().filter(|(mask, _)| *mask != 0);
+                let parts: Vec<String> = parts
+                    .map(|(mask, what)| format!("{} {what}", lanes(mask)))
+                    .collect();
+                if !parts.is_empty() {
+                    texts.push(format!("  warp {warp}: {}", parts.join(", ")));
                 }
             }
         }

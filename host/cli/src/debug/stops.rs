@@ -64,7 +64,12 @@ pub(super) type Known = (Problem, Option<u32>, Option<u32>);
 const MOST_CHANGES: usize = 4;
 
 impl Debugger {
-    pub(super) fn begin_steps(&mut self, unit: Unit, count: u64, state: State<'_>) -> Result<(), String> {
+    pub(super) fn begin_steps(
+        &mut self,
+        unit: Unit,
+        count: u64,
+        state: State<'_>,
+    ) -> Result<(), String> {
         let paused = state.paused()?;
         if paused.fault().is_some() {
             return Err("the launch has ended in a fault: `run` begins again".to_owned());
@@ -117,7 +122,11 @@ impl Debugger {
         Ok(())
     }
 
-    pub(super) fn set_watchpoint(&mut self, elements: Elements, state: State<'_>) -> Result<(), String> {
+    pub(super) fn set_watchpoint(
+        &mut self,
+        elements: Elements,
+        state: State<'_>,
+    ) -> Result<(), String> {
         let (address, element) = self.locate(&elements, state)?;
         let bytes = self.bytes(&elements, (address, element), state)?;
         let number = self.number();

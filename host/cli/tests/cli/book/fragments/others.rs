@@ -1,8 +1,8 @@
 //! Fragments of the chapters on transposes, Wolfe's kernels, tensor cores and tools.
 
 use super::Of::{
-    self, Compared, Console, Counters, CountersOfTwo, Excerpt, FirstMinutes, Measured, MeasuredIn,
-    Ptx, SomeSources, Sources,
+    self, Compared, Console, Counters, CountersOfTwo, Debugged, Excerpt, FirstMinutes, Measured,
+    MeasuredIn, Ptx, SomeSources, Sources,
 };
 use super::cube;
 
@@ -320,7 +320,14 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         Debugged(
             "warpladder debug tests/broken/ptx/broken_sm_70.ptx deadlock --block 32 --arg \
                 u32[32]=none",
-            &["run", "info warps", "info barriers", "lane 20", "list", "quit"],
+            &[
+                "run",
+                "info warps",
+                "info barriers",
+                "lane 20",
+                "list",
+                "quit",
+            ],
         ),
     ),
     (
@@ -337,7 +344,13 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         Debugged(
             "warpladder debug tests/broken/ptx/broken_sm_70.ptx guard_off_by_one --grid 3 --block \
                 32 --arg f32[64]=1 --arg f32[64]=none --arg u32:64",
-            &["run", "print %ctaid.x", "info registers", "info launch", "quit"],
+            &[
+                "run",
+                "print %ctaid.x",
+                "info registers",
+                "info launch",
+                "quit",
+            ],
         ),
     ),
     (
