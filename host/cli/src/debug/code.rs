@@ -39,6 +39,12 @@ impl Code {
         line.filter(|line| line.line != 0)
     }
 
+    /// Whether an instruction is at a line of the source or of the PTX text.
+    pub(super) fn is_at(&self, id: InstructionId, line: u32) -> bool {
+        let ptx = self.kernel.instruction(id).line();
+        ptx == line || self.line(id).is_some_and(|own| own.line == line)
+    }
+
     /// File and line of an instruction in words.
     pub(super) fn place(&self, id: InstructionId) -> String {
         match self.line(id) {
@@ -118,7 +124,7 @@ impl Code {
                     format!("there is no instruction {number}: the kernel has {count}, from 0 on")
                 })
             }
-            Place::Label(name) => self.find_label(name),
+            Place::Name(name) => self.find_name(name),
             Place::Line { file, line } => match file.as_deref() {
                 Some(PTX) => self.find_ptx(*line),
                 None if self.file == PTX_FILE => self.find_ptx(*line),
@@ -127,9 +133,15 @@ impl Code {
         }
     }
 
-    fn find_label(&self, name: &str) -> Result<Vec<InstructionId>, String> {
-        let label = self.kernel.labels().find(|(label, _)| *label == name);
-        if let Some((_, id)) = label {
+    /// The labels that a program may jump to, without those of debug information.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&str, InstructionId)> {
+        labels(&self.kernel)
+    }
+
+    /// A label, a function's first instruction, or all instructions of an opcode or of its first
+    /// parts, such as `bar.sync` and `ld.shared`.
+    fn find_name(&self, name: &str) -> Result<Vec<InstructionId>, String> {
+        if let Some((_, id)) = self.kernel.labels().find(|(label, _)| *label == name) {
             return Ok(vec![id]);
         }
         let functions: Vec<(&str, Option<InstructionId>)> = self
@@ -137,26 +149,32 @@ impl Code {
             .functions()
             .map(|(name, mut ids)| (name, ids.next()))
             .collect();
-        match functions.iter().find(|(function, _)| *function == name) {
-            Some((_, Some(first))) => Ok(vec![*first]),
-            _ => {
-                let labels = self.kernel.labels().map(|(label, _)| label);
-                let names = functions
-                    .iter()
-                    .map(|(function, _)| *function)
-                    .chain(labels);
-                let names: Vec<&str> = names.take(MOST_NAMES).collect();
-                let known = names.join(", ");
-                Err(format!(
-                    "there is no label or function {name:?}; there are: {known}"
-                ))
-            }
+        if let Some((_, Some(first))) = functions.iter().find(|(known, _)| *known == name) {
+            return Ok(vec![*first]);
         }
+        let is_named = |id: &InstructionId| {
+            let rest = self.kernel.instruction(*id).opcode().strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let found: Vec<InstructionId> = self.instructions().filter(is_named).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let names = functions.iter().map(|(function, _)| *function);
+        let names = names.chain(self.labels().map(|(label, _)| label));
+        let names: Vec<&str> = names.take(MOST_NAMES).collect();
+        let known = names.join(", ");
+        Err(format!(
+            "there is no label, function or opcode {name:?}; there are: {known}"
+        ))
+    }
+
+    fn instructions(&self) -> impl Iterator<Item = InstructionId> {
+        (0..self.kernel.instruction_count()).filter_map(|at| self.kernel.instruction_id(at))
     }
 
     fn find_ptx(&self, line: u32) -> Result<Vec<InstructionId>, String> {
-        let ids =
-            (0..self.kernel.instruction_count()).filter_map(|at| self.kernel.instruction_id(at));
+        let ids = self.instructions();
         let lines = ids.map(|id| (self.kernel.instruction(id).line(), id));
         let mut found: Vec<(u32, InstructionId)> = lines.filter(|(at, _)| *at >= line).collect();
         let first = found.iter().map(|(at, _)| *at).min();
@@ -222,9 +240,19 @@ fn own_file(lines: &[Option<SourceLine>]) -> String {
     own.map_or(PTX_FILE, |(file, _)| file).to_owned()
 }
 
+fn labels(kernel: &Kernel) -> impl Iterator<Item = (&str, InstructionId)> {
+    // LLVM marks lines and functions with labels of these names.
+    let is_mark = |name: &str| {
+        ["$L__tmp", "$L__func"]
+            .iter()
+            .any(|mark| name.starts_with(mark))
+    };
+    kernel.labels().filter(move |(name, _)| !is_mark(name))
+}
+
 /// By instruction: whether it begins its line.
 fn begins(kernel: &Kernel, lines: &[Option<SourceLine>]) -> Vec<bool> {
-    let labels: HashSet<usize> = kernel.labels().map(|(_, id)| id.index()).collect();
+    let labels: HashSet<usize> = labels(kernel).map(|(_, id)| id.index()).collect();
     let mut seen: BTreeSet<&SourceLine> = BTreeSet::new();
     let mut is_behind_branch = true;
     let each = lines.iter().enumerate().map(|(index, line)| {

@@ -33,8 +33,8 @@ pub(super) enum Place {
     Line { file: Option<String>, line: u32 },
     /// The instruction of this number in `disassemble`.
     Instruction(u64),
-    /// A label, or a function.
-    Label(String),
+    /// A label, a function, or an opcode.
+    Name(String),
 }
 
 /// What is printed.
@@ -139,7 +139,7 @@ const COMMANDS: [Known; 19] = [
     (
         "break",
         &["b"],
-        "LINE|FILE:LINE|LABEL|*NUMBER",
+        "LINE|FILE:LINE|LABEL|OPCODE|*NUMBER",
         "stop there; the file of PTX lines is ptx, *NUMBER is an instruction",
     ),
     ("watch", &[], "ELEMENTS", "stop where they change"),
@@ -348,7 +348,7 @@ fn place(text: &str) -> Result<Place, String> {
             file: Some(file.to_owned()),
             line: small(line)?,
         }),
-        None => Ok(Place::Label(text.to_owned())),
+        None => Ok(Place::Name(text.to_owned())),
     }
 }
 
@@ -467,7 +467,7 @@ mod tests {
             ("b *0x10", Command::Break(Place::Instruction(16))),
             (
                 "break $L__BB0_2",
-                Command::Break(Place::Label("$L__BB0_2".to_owned())),
+                Command::Break(Place::Name("$L__BB0_2".to_owned())),
             ),
             ("i w", Command::Info(Info::Warps)),
             ("info reg %r1 %r2", {

@@ -225,7 +225,7 @@ impl Debugger {
             }
         }
         match texts.is_empty() {
-            true => self.say("nobody waits at a barrier"),
+            true => self.say("no lanes wait at a barrier"),
             false => self.say(&texts.join("\n")),
         }
         Ok(())
@@ -264,7 +264,7 @@ impl Debugger {
                     None => format!("line {line}"),
                 },
                 Place::Instruction(number) => format!("*{number}"),
-                Place::Label(name) => name.clone(),
+                Place::Name(name) => name.clone(),
             };
             let at: Vec<String> = point
                 .at
@@ -461,7 +461,7 @@ impl Debugger {
             let Some(id) = state.kernel.instruction_id(index) else {
                 break;
             };
-            for (label, at) in state.kernel.labels() {
+            for (label, at) in code.labels() {
                 if at == id {
                     shown.push(format!("{label}:"));
                 }

@@ -60,6 +60,9 @@ pub(super) enum Unit {
 /// What identifies a finding while its count grows.
 pub(super) type Known = (Problem, Option<u32>, Option<u32>);
 
+/// Most instructions of a breakpoint that are shown.
+const MOST_SHOWN: usize = 12;
+
 /// Most changed elements that are shown.
 const MOST_CHANGES: usize = 4;
 
@@ -112,11 +115,21 @@ impl Debugger {
         let code = self.code.as_ref().ok_or(NOTHING)?;
         let at = code.find(&place)?;
         let first = at.first().map(|&id| code.place(id)).unwrap_or_default();
-        let instructions: Vec<String> = at.iter().map(|id| format!("*{}", id.index())).collect();
-        let number = self.number();
+        let moved = match &place {
+            Place::Line { line, .. } if at.iter().all(|&id| !code.is_at(id, *line)) => {
+                format!(", since line {line} has no code of its own")
+            }
+            _ => String::new(),
+        };
+        let numbers = at.iter().take(MOST_SHOWN);
+        let numbers: Vec<String> = numbers.map(|id| format!("*{}", id.index())).collect();
+        let more = match at.len().saturating_sub(MOST_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (number, numbers) = (self.number(), numbers.join(", "));
         self.say(&format!(
-            "breakpoint {number} at {first}: {}",
-            instructions.join(", ")
+            "breakpoint {number} at {first}{moved}: {numbers}{more}"
         ));
         self.breakpoints.push(Breakpoint { number, place, at });
         Ok(())

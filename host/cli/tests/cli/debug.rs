@@ -341,7 +341,7 @@ fn wrong_commands_are_answered_and_change_nothing() {
         ("block 4294967295,4294967295,4294967295", "the grid has"),
         ("break 1000000", "no instruction from PTX line"),
         ("break nowhere.cu:3", "the kernel has no code of"),
-        ("break $L__BB9_9", "there is no label or function"),
+        ("break $L__BB9_9", "there is no label, function or opcode"),
         ("break *18446744073709551615", "there is no instruction"),
         ("x/i 18446744073709551615", "there is no instruction"),
         ("list 4294967295", "has no line"),
@@ -530,26 +530,47 @@ fn a_wrong_index_stops_at_its_thread() {
 #[test]
 fn a_kernel_of_the_catalogue_is_debugged_by_its_lines() {
     let file = "kernels-gpu/src/ladder/matmul/outputs_8x8.rs";
-    let line = line_of(file, "sync_threads").to_string();
+    let barrier = line_of(file, "thread::sync_threads()");
+    let line = line_of(file, "of_b[s] = *tile_b");
+    let breaks = [barrier, line].map(|line| format!("break {line}"));
     let shown = transcript(
         &root(),
         &["outputs_8x8"],
         &[
-            "info launch",
-            &format!("break {line}"),
+            "print shared[0..2]",
+            &breaks[0],
+            "delete",
+            "break bar.sync",
             "run",
             "info warps",
-            "print shared[0..4]",
-            "c",
+            "delete 2",
+            &breaks[1],
+            "continue",
+            "print shared[0..2]",
+            "step",
+            "info barriers",
         ],
     );
+    let zeros = "shared[0..2], f32:\n  0:  0  0\n";
+    assert_eq!(answer(&shown, "print shared[0..2]"), zeros);
+    let moved =
+        format!("breakpoint 1 at {file}:{line}, since line {barrier} has no code of its own");
+    assert!(answer(&shown, &breaks[0]).starts_with(&moved), "{shown}");
     assert!(
-        shown.contains(&format!("breakpoint 1 at {file}:{line}")),
+        answer(&shown, "break bar.sync").starts_with("breakpoint 2 at "),
         "{shown}"
     );
-    assert!(answer(&shown, "info warps").contains("can run"), "{shown}");
-    assert!(
-        answer(&shown, "print shared[0..4]").starts_with("shared[0..4], f32:\n"),
-        "{shown}"
+    assert!(answer(&shown, "run").contains("=> *"), "{shown}");
+    let warps: Vec<&str> = answer(&shown, "info warps").lines().collect();
+    assert_eq!(warps.len(), 8, "{shown}");
+    assert!(warps[0].starts_with("* 0  lanes 0-31"), "{shown}");
+    let place = format!(" at {file}:{line}\n{line}\t");
+    assert!(answer(&shown, "continue").contains(&place), "{shown}");
+    let later = &shown[shown.find("(warpladder) continue").expect("typed")..];
+    assert_ne!(answer(later, "print shared[0..2]"), zeros, "{shown}");
+    assert!(!answer(&shown, "step").contains(&place), "{shown}");
+    assert_eq!(
+        answer(&shown, "info barriers"),
+        "no lanes wait at a barrier\n"
     );
 }
