@@ -207,6 +207,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
                     split.turns += 1;
+                    if O::STEPS {
+                        self.put_off(index, at);
+                    }
                     if self.launch.is_stopped(self.cluster_index) {
                         return Ok(Turn::Stopped);
                     }
@@ -230,6 +233,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                         mask: split.mask,
                         live,
                     };
+                    if O::STEPS {
+                        self.take_back();
+                    }
                 }
                 Stop::Terminator(block) => {
                     self.warps[index].splits[at].block = block;

@@ -46,7 +46,7 @@ fn run<O: Observer>(
     args.push_u64(address);
     let config = LaunchConfig {
         workers: Some(1),
-        instruction_budget: 100_000,
+        instruction_budget: 1_000_000,
         ..LaunchConfig::new([1, 1, 1], [threads, 1, 1])
     };
     let ended = kernel.launch_observed(&memory, &config, &args, observer);
@@ -142,6 +142,33 @@ fn registers_keep_their_values_when_they_are_used_no_more() {
 }
 
 #[test]
+fn lanes_that_wait_for_others_have_written_nothing() {
+    let text = module(
+        "setp.lt.u32 %p1, %thread, 16;
+         @%p1 bra low;
+         shfl.sync.idx.b32 %r2, %thread, 3, 31, -1;
+         bra done;
+         low: shfl.sync.idx.b32 %r2, %thread, 4, 31, -1;
+         done: add.u32 %r3, %r2, 1;",
+    );
+    let mut seen = Vec::new();
+    let mut steps = Steps(|paused: &dyn Paused| {
+        if paused.fault().is_some() {
+            for group in paused.groups(0, 0) {
+                let value = paused.register(0, 0, &group, "%r2").expect("declared");
+                seen.push((group.lanes, group.state, value.written));
+            }
+            seen.sort_by_key(|group| group.0);
+        }
+        Resume::Run
+    });
+    let (_, ended) = run(&decoded(&text), 32, &mut steps);
+    assert!(matches!(ended, Err(LaunchError::Fault(_))), "{ended:?}");
+    let waits = |lanes| (lanes, LaneState::Members, 0);
+    assert_eq!(seen, [waits(0xffff), waits(0xffff_0000)]);
+}
+
+#[test]
 fn what_no_lane_has_written_is_told_from_zero() {
     let text = module(
         "setp.lt.u32 %p1, %thread, 7;
@@ -167,7 +194,7 @@ fn what_no_lane_has_written_is_told_from_zero() {
 }
 
 /// Bodies with all that changes who runs when.
-const BODIES: [&str; 4] = [
+const BODIES: [&str; 5] = [
     // A loop with a different number of turns in each lane.
     "mov.u32 %r1, 0; mov.u32 %r2, 0;
      again: setp.ge.u32 %p1, %r1, %thread; @%p1 bra done;
@@ -183,6 +210,11 @@ const BODIES: [&str; 4] = [
     "atom.global.add.u32 %r1, [%base], 1;
      bar.sync 0;
      mad.wide.u32 %x1, %thread, 4, %base; st.global.b32 [%x1+4], %r1;",
+    // More instructions than a worker takes from the budget at a time.
+    "mov.u32 %r1, 0; mov.u32 %r2, 0;
+     again: add.u32 %r2, %r2, %r1; add.u32 %r1, %r1, 1;
+     setp.lt.u32 %p1, %r1, 20000; @%p1 bra again;
+     mad.wide.u32 %x1, %thread, 4, %base; st.global.b32 [%x1], %r2;",
     // Half of a warp returns early, the rest votes.
     "and.b32 %r1, %thread, 1; setp.eq.u32 %p1, %r1, 0; @%p1 ret;
      activemask.b32 %r2; vote.sync.ballot.b32 %r3, %p1, %r2;

@@ -52,7 +52,11 @@ impl Debugger {
             return self.say(&at);
         };
         let place = code.place(id);
-        self.say(&format!("{at} of {} at {place}", lanes(group.lanes)));
+        let others = match group.lanes.count_ones() {
+            1 => "alone".to_owned(),
+            _ => format!("with {}", lanes(group.lanes)),
+        };
+        self.say(&format!("{at} at {place}, {others}"));
         self.show_instruction(id);
         if group.state != LaneState::Ready {
             let text = self.state(paused, &group);
@@ -423,13 +427,14 @@ impl Debugger {
         let Some((last, _)) = lines.last() else {
             return Err(format!("{file} has no line {middle}, or cannot be read"));
         };
-        let last = *last;
+        let (last, width) = (*last, last.to_string().len());
         let mut shown = Vec::new();
         for (number, text) in lines {
             let is_here = current
                 .as_ref()
                 .is_some_and(|line| (&line.file, line.line) == (&file, number));
             let mark = if is_here { "=>" } else { "  " };
+            let number = format!("{number:>width$}");
             shown.push(format!("{mark} {number}\t{text}").trim_end().to_owned());
         }
         self.say(&shown.join("\n"));

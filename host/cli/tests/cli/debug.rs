@@ -281,7 +281,7 @@ fn lines_functions_and_shared_memory() {
     assert!(shown.contains("breakpoint 1 at k.cu:6: *1"), "{shown}");
     let step = answer(&shown, "step");
     assert!(
-        step.contains("at k.cu:2\n2\t    return i + 1;\n"),
+        step.contains("at k.cu:2, with lanes 0-31\n2\t    return i + 1;\n"),
         "{shown}"
     );
     let trace = answer(&shown, "backtrace");
@@ -291,7 +291,7 @@ fn lines_functions_and_shared_memory() {
         "{shown}"
     );
     let listed = answer(&shown, "list");
-    assert!(listed.contains("=> 7\t  tile[i] = n;\n"), "{shown}");
+    assert!(listed.contains("=>  7\t  tile[i] = n;\n"), "{shown}");
     let tile = "shared tile[0..4], s32:\n  0:  1  2  3  4\n";
     assert_eq!(answer(&shown, "print shared tile[0..4] as s32"), tile);
     assert_eq!(answer(&shown, "print/d shared[31]"), "shared[31] = 32\n");
@@ -301,7 +301,7 @@ fn lines_functions_and_shared_memory() {
     );
     // `run` begins again, and `next` does not stop in the function.
     assert!(
-        answer(&shown, "next").contains("at k.cu:7\n7\t  tile[i] = n;"),
+        answer(&shown, "next").contains("at k.cu:7, with lanes 0-31\n7\t  tile[i] = n;"),
         "{shown}"
     );
     let watched =
@@ -518,8 +518,7 @@ fn a_wrong_index_stops_at_its_thread() {
     );
     let line = line_of("tests/broken/src/lib.rs", "//@ guard_off_by_one");
     let run = answer(&shown, "run");
-    let place =
-        format!("block (2, 0, 0), warp 0, lane 0 of lane 0 at tests/broken/src/lib.rs:{line}");
+    let place = format!("block (2, 0, 0), warp 0, lane 0 at tests/broken/src/lib.rs:{line}, alone");
     assert!(run.contains(&place), "{shown}");
     assert!(
         answer(&shown, "step").contains("has ended in a fault"),
@@ -564,7 +563,7 @@ fn a_kernel_of_the_catalogue_is_debugged_by_its_lines() {
     let warps: Vec<&str> = answer(&shown, "info warps").lines().collect();
     assert_eq!(warps.len(), 8, "{shown}");
     assert!(warps[0].starts_with("* 0  lanes 0-31"), "{shown}");
-    let place = format!(" at {file}:{line}\n{line}\t");
+    let place = format!(" at {file}:{line}, with lanes 0-31\n{line}\t");
     assert!(answer(&shown, "continue").contains(&place), "{shown}");
     let later = &shown[shown.find("(warpladder) continue").expect("typed")..];
     assert_ne!(answer(later, "print shared[0..2]"), zeros, "{shown}");

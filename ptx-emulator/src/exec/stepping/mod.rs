@@ -16,9 +16,21 @@ use crate::stepping::{Resume, Step};
 pub(super) struct Stepping {
     /// The warp that has the next turn.
     next: Option<usize>,
-    /// Registers that the operations of the last step write, once they are done: the warp, the
-    /// register, the first registers of its frame, and the lanes.
-    writes: Vec<(u32, usize, Register, (usize, usize, usize), u32)>,
+    /// What the operations of the last step write, once they are done.
+    writes: Vec<Write>,
+    /// Steps that the observer has let run and that have not: rank, warp, basic block and lanes.
+    put_off: Vec<(u32, usize, u32, u32)>,
+}
+
+/// A register that lanes write.
+#[derive(Debug)]
+struct Write {
+    rank: u32,
+    warp: usize,
+    register: Register,
+    /// The first registers of its frame.
+    bases: (usize, usize, usize),
+    lanes: u32,
 }
 
 impl Launch<'_> {
@@ -57,7 +69,11 @@ impl<O: Observer> Worker<'_, '_, O> {
             return Some(Turn::Stopped);
         }
         let split = self.warps[index].splits[at];
-        if let Some(instruction) = self.program().first_instruction(split.block) {
+        let key = (self.rank, index, split.block, split.mask);
+        let put_off = &mut self.stepping.put_off;
+        let is_put_off = put_off.contains(&key);
+        put_off.retain(|&(rank, warp, ..)| (rank, warp) != (key.0, key.1));
+        if !is_put_off && let Some(instruction) = self.program().first_instruction(split.block) {
             let step = Step {
                 block: self.block,
                 rank: self.rank,
@@ -83,6 +99,19 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         self.begin_step(index, at);
         None
+    }
+
+    /// The lanes of a step wait for others of their warp instead of running it.
+    pub(super) fn take_back(&mut self) {
+        self.stepping.writes.clear();
+    }
+
+    /// A step has not run, since the warp's share is used up: its turn comes again, without asking.
+    pub(super) fn put_off(&mut self, index: usize, at: usize) {
+        self.take_back();
+        let split = self.warps[index].splits[at];
+        let step = (self.rank, index, split.block, split.mask);
+        self.stepping.put_off.push(step);
     }
 
     /// Shows the observer the state in which a launch has met a fault.
@@ -123,6 +152,13 @@ impl<O: Observer> Worker<'_, '_, O> {
         let block = &program.blocks[split.block as usize];
         let writes = &mut self.stepping.writes;
         let rank = self.rank;
+        let write = |register, lanes| Write {
+            rank,
+            warp: index,
+            register,
+            bases,
+            lanes,
+        };
         for operation in block.start as usize..block.end as usize {
             let executing = match program.code[operation].guard {
                 None => split.mask,
@@ -132,22 +168,23 @@ impl<O: Observer> Worker<'_, '_, O> {
                 }
             };
             let written = symbols.written_by(operation).iter();
-            writes.extend(written.map(|&register| (rank, index, register, bases, executing)));
+            writes.extend(written.map(|&register| write(register, executing)));
         }
         let written = symbols.written_by_terminator(split.block as usize).iter();
-        writes.extend(written.map(|&register| (rank, index, register, bases, split.mask)));
+        writes.extend(written.map(|&register| write(register, split.mask)));
     }
 
     /// What the last step wrote is written.
     fn finish_step(&mut self) {
         let mut writes = std::mem::take(&mut self.stepping.writes);
-        for (rank, index, register, bases, mask) in writes.drain(..) {
-            let warps = match self.peers.get_mut(rank as usize) {
-                Some(peer) if rank != self.rank => &mut peer.warps,
+        for write in writes.drain(..) {
+            let warps = match self.peers.get_mut(write.rank as usize) {
+                Some(peer) if write.rank != self.rank => &mut peer.warps,
                 _ => &mut self.warps,
             };
-            if let Some(written) = warps.get_mut(index).and_then(|warp| warp.written.as_mut()) {
-                written.mark(register, bases, mask);
+            let warp = warps.get_mut(write.warp);
+            if let Some(written) = warp.and_then(|warp| warp.written.as_mut()) {
+                written.mark(write.register, write.bases, write.lanes);
             }
         }
         self.stepping.writes = writes;
