@@ -63,6 +63,8 @@ pub(crate) struct Debugger {
     pub(super) goal: Goal,
     pub(super) focus: Focus,
     pub(super) code: Option<Code>,
+    /// Blocks of a cluster.
+    cluster: [u32; 3],
     /// The values of the parameters.
     pub(super) params: Vec<u8>,
     /// The types of the arrays that parameters point to, by address.
@@ -104,6 +106,7 @@ impl Debugger {
                 lane: 0,
             },
             code: None,
+            cluster: [1; 3],
             params: Vec::new(),
             arrays: Vec::new(),
             is_fresh: false,
@@ -342,7 +345,11 @@ impl Debugger {
             self.show_focus(paused);
             return Ok(ControlFlow::Continue(()));
         }
-        let order = |[x, y, z]: [u32; 3]| (z, y, x);
+        // Clusters begin in the order of their indices, x fastest.
+        let order = |block: [u32; 3]| {
+            let [x, y, z] = [0, 1, 2].map(|axis| block[axis] / self.cluster[axis].max(1));
+            (z, y, x)
+        };
         match blocks.iter().all(|&known| order(known) < order(block)) && paused.fault().is_none() {
             true => {
                 self.goal = Goal::Block(block);
@@ -402,6 +409,7 @@ impl Debugger {
             point.at = code.find(&point.place).unwrap_or_default();
         }
         self.code = Some(code);
+        self.cluster = launch.cluster;
         self.is_fresh = true;
         (self.goal, self.last, self.listed) = (Goal::Stop, None, None);
         self.reported.clear();
