@@ -8,14 +8,13 @@ mod show;
 mod stops;
 mod value;
 
-pub(crate) use debugger::Debugger;
-
 use super::emulate::{self, LaunchArgs};
 use super::select;
 use super::shape::{Awkward, Shapes};
 use crate::interrupt;
 use crate::outcome::Outcome;
 use anyhow::{Context, bail};
+use debugger::Debugger;
 use ptx_emulator::{LaunchError, Module};
 use std::path::Path;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -71,7 +70,12 @@ fn debug_file(args: &Args) -> anyhow::Result<()> {
     };
     let mut debugger = Debugger::new();
     loop {
-        debugger = emulate::debug(&args.launch, entry.as_deref(), (name, &module), debugger)?;
+        emulate::step_through(
+            &args.launch,
+            entry.as_deref(),
+            (name, &module),
+            &mut debugger,
+        )?;
         if !debugger.after()? {
             return Ok(());
         }

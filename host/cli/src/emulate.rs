@@ -2,7 +2,6 @@
 
 mod session;
 
-use super::debug::Debugger;
 use super::draw::{self, Drawn};
 use super::profile;
 use crate::outcome::Outcome;
@@ -14,6 +13,9 @@ use ptx_emulator::sanitize::{Finding, Problem, Tool};
 use ptx_emulator::{DEFAULT_INSTRUCTION_BUDGET, LaunchError, Module, Sanitizer};
 use ptx_pictures::{AccessTrace, Watched};
 use session::{Plan, Session, Watch};
+
+pub(crate) use session::Stepper;
+
 use std::io::Write;
 use std::path::PathBuf;
 use warpladder_lab::emulate::Argument;
@@ -286,28 +288,25 @@ fn sanitize(
     Ok(ended)
 }
 
-/// Runs a launch, or a script, of a file's module under the debugger. How a launch ended is shown
-/// already.
-pub(super) fn debug(
+/// Runs a launch, or a script, of a file's module by a stepper. A launch that ends in a fault, or is
+/// ended, is no error.
+pub(super) fn step_through(
     args: &LaunchArgs,
     entry: Option<&str>,
     (name, module): (&str, &Module),
-    debugger: Debugger,
-) -> anyhow::Result<Debugger> {
+    stepper: &mut dyn Stepper,
+) -> anyhow::Result<()> {
     let plan = plan(args, entry, (&[], &[]))?;
     plan.check(name, module)?;
-    let mut session = Session::new(module, args.budget, Watch::Debugger(Box::new(debugger)));
+    let mut session = Session::new(module, args.budget, Watch::Stepper(stepper));
     let ended = session.run(&plan)?;
-    let is_left = matches!(&session.watch, Watch::Debugger(debugger) if debugger.is_left());
+    let is_left = matches!(&session.watch, Watch::Stepper(stepper) if stepper.is_left());
     let mut out = human_output(false);
     out.write_all(&session.memory.take_printed())?;
     if ended.is_ok() && !is_left {
         session.report(&plan, Vec::new(), &mut out)?;
     }
-    match session.watch {
-        Watch::Debugger(debugger) => Ok(*debugger),
-        _ => bail!("the debugger is lost"),
-    }
+    Ok(())
 }
 
 /// The steps of a script, or those that the command line describes.

@@ -120,8 +120,8 @@ impl EmulatorEngine {
         }
     }
 
-    /// An emulated device for an observer that steps ([`Observer::STEPS`]): blocks run one after the
-    /// other, and a launch ends after `instruction_budget` warp instructions.
+    /// An emulated device for an observer that steps ([`Observer::STEPS`]): blocks run one after
+    /// the other, and a launch ends after `instruction_budget` warp instructions.
     pub fn for_stepping(instruction_budget: u64) -> Self {
         EmulatorEngine {
             steps: true,

@@ -6,8 +6,8 @@ use ptx_emulator::Observer;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
 
-/// Runs a rung once and gives the observer back, and how the run ended. `seed` draws the inputs; the
-/// output is memory to which nothing was written.
+/// Runs a rung once and gives the observer back, and how the run ended. `seed` draws the inputs;
+/// the output is memory to which nothing was written.
 ///
 /// # Errors
 /// [`RunError`] where the rung has no kernel, before the inputs are made, which may be large.

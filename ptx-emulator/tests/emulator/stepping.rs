@@ -193,7 +193,7 @@ fn what_no_lane_has_written_is_told_from_zero() {
     assert_eq!(seen, 1);
 }
 
-/// Bodies with all that changes who runs when.
+/// Bodies with all that changes which lanes run when.
 const BODIES: [&str; 5] = [
     // A loop with a different number of turns in each lane.
     "mov.u32 %r1, 0; mov.u32 %r2, 0;

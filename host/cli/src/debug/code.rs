@@ -1,6 +1,6 @@
 //! The code of a kernel: its lines, and where breakpoints are.
 
-use super::command::Place;
+use super::command::Location;
 use ptx_emulator::counters::{PTX_FILE, SourceLine, source_lines};
 use ptx_emulator::{InstructionId, Kernel, SourceLocation};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -114,9 +114,9 @@ impl Code {
 
     /// The instructions at which a breakpoint stops, and the line, which may be another than the
     /// one that was asked for.
-    pub(super) fn find(&self, place: &Place) -> Result<Vec<InstructionId>, String> {
+    pub(super) fn find(&self, place: &Location) -> Result<Vec<InstructionId>, String> {
         match place {
-            Place::Instruction(number) => {
+            Location::Instruction(number) => {
                 let index = usize::try_from(*number).unwrap_or(usize::MAX);
                 let found = self.kernel.instruction_id(index).map(|id| vec![id]);
                 found.ok_or_else(|| {
@@ -124,8 +124,8 @@ impl Code {
                     format!("there is no instruction {number}: the kernel has {count}, from 0 on")
                 })
             }
-            Place::Name(name) => self.find_name(name),
-            Place::Line { file, line } => match file.as_deref() {
+            Location::Name(name) => self.find_name(name),
+            Location::Line { file, line } => match file.as_deref() {
                 Some(PTX) => self.find_ptx(*line),
                 None if self.file == PTX_FILE => self.find_ptx(*line),
                 file => self.find_line(file, *line),
@@ -162,7 +162,7 @@ impl Code {
         }
         let names = functions.iter().map(|(function, _)| *function);
         let names = names.chain(self.labels().map(|(label, _)| label));
-        let names: Vec<&str> = names.take(MOST_NAMES).collect();
+        let names: Vec<&str> = names.take(MAX_NAMES).collect();
         let known = names.join(", ");
         Err(format!(
             "there is no label, function or opcode {name:?}; there are: {known}"
@@ -207,7 +207,7 @@ impl Code {
                 .flatten()
                 .map(|line| line.file.as_str())
                 .collect();
-            let files: Vec<&str> = files.into_iter().take(MOST_NAMES).collect();
+            let files: Vec<&str> = files.into_iter().take(MAX_NAMES).collect();
             let known = files.join(", ");
             let file = file.unwrap_or_default();
             return Err(format!(
@@ -268,7 +268,7 @@ fn begins(kernel: &Kernel, lines: &[Option<SourceLine>]) -> Vec<bool> {
 }
 
 /// Most names in a message.
-const MOST_NAMES: usize = 12;
+const MAX_NAMES: usize = 12;
 
 fn is_branch(opcode: &str) -> bool {
     let name = opcode.split('.').next().unwrap_or_default();

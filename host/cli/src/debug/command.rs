@@ -10,7 +10,7 @@ pub(super) enum Command {
     Step(u64),
     Next(u64),
     Stepi(u64),
-    Break(Place),
+    Break(Location),
     Delete(Option<u32>),
     Watch(Elements),
     Print(Option<Format>, Printed),
@@ -28,7 +28,7 @@ pub(super) enum Command {
 
 /// Where to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// A line, of the kernel's own file where none is named.
     Line { file: Option<String>, line: u32 },
     /// The instruction of this number in `disassemble`.
@@ -100,7 +100,7 @@ pub(super) enum Info {
 }
 
 /// Most elements of one command.
-const MOST_ELEMENTS: u64 = 1024;
+const MAX_ELEMENTS: u64 = 1024;
 
 /// A command's name, other names, what may follow, and what it does.
 type Known = (
@@ -332,23 +332,23 @@ fn format(text: &str) -> Result<Format, String> {
     }
 }
 
-fn place(text: &str) -> Result<Place, String> {
+fn place(text: &str) -> Result<Location, String> {
     if text.is_empty() {
         return Err("break where? Give a line, FILE:LINE, a label or *NUMBER".to_owned());
     }
     if let Some(instruction) = text.strip_prefix('*') {
-        return Ok(Place::Instruction(number(instruction)?));
+        return Ok(Location::Instruction(number(instruction)?));
     }
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         let line = small(text)?;
-        return Ok(Place::Line { file: None, line });
+        return Ok(Location::Line { file: None, line });
     }
     match text.rsplit_once(':') {
-        Some((file, line)) => Ok(Place::Line {
+        Some((file, line)) => Ok(Location::Line {
             file: Some(file.to_owned()),
             line: small(line)?,
         }),
-        None => Ok(Place::Name(text.to_owned())),
+        None => Ok(Location::Name(text.to_owned())),
     }
 }
 
@@ -429,9 +429,9 @@ fn elements(text: &str) -> Result<Elements, String> {
     };
     let count = end.checked_sub(first).filter(|&count| count != 0);
     let count = count.ok_or_else(|| format!("[{index}] has no elements"))?;
-    if count > MOST_ELEMENTS {
+    if count > MAX_ELEMENTS {
         return Err(format!(
-            "{count} elements are too many: ask for {MOST_ELEMENTS} at most"
+            "{count} elements are too many: ask for {MAX_ELEMENTS} at most"
         ));
     }
     Ok(Elements {
@@ -459,15 +459,15 @@ mod tests {
             ("n", Command::Next(1)),
             (
                 "b 12",
-                Command::Break(Place::Line {
+                Command::Break(Location::Line {
                     file: None,
                     line: 12,
                 }),
             ),
-            ("b *0x10", Command::Break(Place::Instruction(16))),
+            ("b *0x10", Command::Break(Location::Instruction(16))),
             (
                 "break $L__BB0_2",
-                Command::Break(Place::Name("$L__BB0_2".to_owned())),
+                Command::Break(Location::Name("$L__BB0_2".to_owned())),
             ),
             ("i w", Command::Info(Info::Warps)),
             ("info reg %r1 %r2", {

@@ -5,12 +5,13 @@ use super::command::{self, Command};
 use super::input::Input;
 use super::stops::{Breakpoint, Goal, Known, Unit, Watchpoint};
 use super::value::triple;
+use crate::emulate::Stepper;
 use crate::output;
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::stepping::{LaneGroup, LaneState, Paused, Resume, Step};
 use ptx_emulator::{
-    Event, InstructionId, Interest, Kernel, LaunchContext, LaunchError, Memory, ObservedLaunch,
-    Observer, Report, Sanitizer,
+    Args, Event, InstructionId, Interest, Kernel, LaunchConfig, LaunchContext, LaunchError, Memory,
+    ObservedLaunch, Observer, Report, Sanitizer,
 };
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -51,7 +52,7 @@ const ENDED: &str = "the kernel has ended: `continue` goes on behind it, `run` b
 pub(super) const NOTHING: &str = "nothing runs: `run` begins again";
 
 /// The observer of a launch.
-pub(crate) struct Debugger {
+pub(super) struct Debugger {
     pub(super) sanitizer: Sanitizer,
     /// [`Sanitizer::noted`] when findings were looked at last.
     pub(super) noted: usize,
@@ -120,16 +121,6 @@ impl Debugger {
             error: None,
             is_detached: false,
         }
-    }
-
-    /// The type of the arrays in the memory of the launches that follow.
-    pub(crate) fn set_arrays(&mut self, arrays: Vec<(u64, Scalar)>) {
-        self.arrays = arrays;
-    }
-
-    /// Whether the session ends, or begins again.
-    pub(crate) fn is_left(&self) -> bool {
-        self.ending.is_some()
     }
 
     /// What to do behind the last launch: whether to begin again.
@@ -532,5 +523,26 @@ impl Debugger {
         self.show_focus(paused);
         self.is_fresh = false;
         self.prompt(Some(state));
+    }
+}
+
+impl Stepper for Debugger {
+    fn set_arrays(&mut self, arrays: Vec<(u64, Scalar)>) {
+        self.arrays = arrays;
+    }
+
+    fn launch(
+        &mut self,
+        kernel: &Kernel,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &Args,
+    ) -> Result<(), LaunchError> {
+        let ended = kernel.launch_observed(memory, config, args, self);
+        ended.map(|_| ())
+    }
+
+    fn is_left(&self) -> bool {
+        self.ending.is_some()
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 const PROMPT: &str = "(warpladder) ";
 
 /// Most bytes of a line.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// Standard input, a command in each line. What is not typed is shown behind the prompt, so that
 /// what was printed reads as if it were.
@@ -22,7 +22,7 @@ impl Input {
         }
     }
 
-    /// Whether somebody types.
+    /// Whether the input is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -46,12 +46,12 @@ impl Input {
     }
 }
 
-/// A line, cut after [`MOST_BYTES`] bytes; what follows them is read and dropped.
+/// A line, cut after [`MAX_BYTES`] bytes; what follows them is read and dropped.
 fn read(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     if from
         .by_ref()
-        .take(MOST_BYTES)
+        .take(MAX_BYTES)
         .read_until(b'\n', &mut bytes)?
         == 0
     {
@@ -60,12 +60,7 @@ fn read(from: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut last = bytes.last().copied();
     while last != Some(b'\n') {
         let mut more = Vec::new();
-        if from
-            .by_ref()
-            .take(MOST_BYTES)
-            .read_until(b'\n', &mut more)?
-            == 0
-        {
+        if from.by_ref().take(MAX_BYTES).read_until(b'\n', &mut more)? == 0 {
             break;
         }
         last = more.last().copied();

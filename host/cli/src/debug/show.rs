@@ -1,6 +1,6 @@
 //! What commands show.
 
-use super::command::{Base, Command, Elements, Format, Info, Place, Printed, Space};
+use super::command::{Base, Command, Elements, Format, Info, Location, Printed, Space};
 use super::debugger::{Debugger, State};
 use super::value::{self, lanes, triple};
 use ptx_emulator::InstructionId;
@@ -263,12 +263,12 @@ impl Debugger {
         let mut texts = Vec::new();
         for point in &self.breakpoints {
             let place = match &point.place {
-                Place::Line { file, line } => match file {
+                Location::Line { file, line } => match file {
                     Some(file) => format!("{file}:{line}"),
                     None => format!("line {line}"),
                 },
-                Place::Instruction(number) => format!("*{number}"),
-                Place::Name(name) => name.clone(),
+                Location::Instruction(number) => format!("*{number}"),
+                Location::Name(name) => name.clone(),
             };
             let at: Vec<String> = point
                 .at

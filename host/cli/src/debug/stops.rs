@@ -1,6 +1,6 @@
 //! What stops execution: breakpoints, changed memory, findings, and the end of a step.
 
-use super::command::{Elements, Place, Space};
+use super::command::{Elements, Location, Space};
 use super::debugger::{Debugger, Focus, NOTHING, State};
 use super::value::{lanes, triple};
 use ptx_emulator::InstructionId;
@@ -13,7 +13,7 @@ use warpladder_lab::emulate::Scalar;
 /// Where execution stops.
 pub(super) struct Breakpoint {
     pub(super) number: u32,
-    pub(super) place: Place,
+    pub(super) place: Location,
     /// In the kernel that runs.
     pub(super) at: Vec<InstructionId>,
 }
@@ -61,10 +61,10 @@ pub(super) enum Unit {
 pub(super) type Known = (Problem, Option<u32>, Option<u32>);
 
 /// Most instructions of a breakpoint that are shown.
-const MOST_SHOWN: usize = 12;
+const MAX_SHOWN: usize = 12;
 
 /// Most changed elements that are shown.
-const MOST_CHANGES: usize = 4;
+const MAX_CHANGES: usize = 4;
 
 impl Debugger {
     pub(super) fn begin_steps(
@@ -111,19 +111,19 @@ impl Debugger {
         }
     }
 
-    pub(super) fn set_breakpoint(&mut self, place: Place) -> Result<(), String> {
+    pub(super) fn set_breakpoint(&mut self, place: Location) -> Result<(), String> {
         let code = self.code.as_ref().ok_or(NOTHING)?;
         let at = code.find(&place)?;
         let first = at.first().map(|&id| code.place(id)).unwrap_or_default();
         let moved = match &place {
-            Place::Line { line, .. } if at.iter().all(|&id| !code.is_at(id, *line)) => {
+            Location::Line { line, .. } if at.iter().all(|&id| !code.is_at(id, *line)) => {
                 format!(", since line {line} has no code of its own")
             }
             _ => String::new(),
         };
-        let numbers = at.iter().take(MOST_SHOWN);
+        let numbers = at.iter().take(MAX_SHOWN);
         let numbers: Vec<String> = numbers.map(|id| format!("*{}", id.index())).collect();
-        let more = match at.len().saturating_sub(MOST_SHOWN) {
+        let more = match at.len().saturating_sub(MAX_SHOWN) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -182,7 +182,7 @@ impl Debugger {
                 .zip(point.elements.first..)
                 .filter(|((old, new), _)| old != new);
             let mut text = format!("watchpoint {}: {}", point.number, point.elements.text);
-            for ((old, new), at) in changed.take(MOST_CHANGES) {
+            for ((old, new), at) in changed.take(MAX_CHANGES) {
                 let (old, new) = (point.element.show(old), point.element.show(new));
                 _ = write!(text, "\n  element {at} was {old}, is {new}");
             }

@@ -1,16 +1,19 @@
 //! Launches in a row on one memory.
 
-use crate::debug::Debugger;
 use crate::output::Destination;
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::{Finding, Problem};
-use ptx_emulator::{Counters, LaunchConfig, LaunchError, Memory, Module, NoObserver, Sanitizer};
+use ptx_emulator::{
+    Args, Counters, Kernel, LaunchConfig, LaunchError, Memory, Module, NoObserver, Sanitizer,
+};
 use ptx_pictures::AccessTrace;
 use std::io::Write;
 use warpladder::memory;
 use warpladder_lab::emulate::compare::compare;
 use warpladder_lab::emulate::script::{Expect, Launch, Line, Step};
-use warpladder_lab::emulate::{Argument, Buffers, Placed, content_of, npy, place, place_buffer};
+use warpladder_lab::emulate::{
+    Argument, Buffers, Placed, Scalar, content_of, npy, place, place_buffer,
+};
 use warpladder_lab::profile::Measurement;
 
 /// Elements of an array that are shown.
@@ -69,7 +72,7 @@ impl Plan {
 }
 
 /// What watches the launches.
-pub(super) enum Watch {
+pub(super) enum Watch<'s> {
     Nothing,
     /// Each launch with its counts.
     Profile(Vec<(String, Measurement)>),
@@ -77,8 +80,26 @@ pub(super) enum Watch {
     Trace(AccessTrace),
     /// Each launch with what was found in it, but for leaks.
     Sanitizer(Box<Sanitizer>, Vec<(Launch, Vec<Finding>)>),
-    /// Asks at each stop what to do.
-    Debugger(Box<Debugger>),
+    /// Runs the launches in its own way.
+    Stepper(&'s mut dyn Stepper),
+}
+
+/// What runs launches in a way of its own, on kernels that are decoded for stepping.
+pub(crate) trait Stepper {
+    /// The arrays in memory: address and type of the elements.
+    fn set_arrays(&mut self, arrays: Vec<(u64, Scalar)>);
+
+    /// Runs a launch.
+    fn launch(
+        &mut self,
+        kernel: &Kernel,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &Args,
+    ) -> Result<(), LaunchError>;
+
+    /// Whether nothing more is wanted, not even the results.
+    fn is_left(&self) -> bool;
 }
 
 /// Memory on which steps are run.
@@ -87,7 +108,7 @@ pub(super) struct Session<'m> {
     budget: u64,
     pub(super) memory: Memory,
     buffers: Buffers,
-    pub(super) watch: Watch,
+    pub(super) watch: Watch<'m>,
     /// What the steps after a launch found, in their order: shown arrays and comparisons.
     lines: Vec<String>,
     /// What the arrays to be written held at their steps.
@@ -96,7 +117,7 @@ pub(super) struct Session<'m> {
 }
 
 impl<'m> Session<'m> {
-    pub(super) fn new(module: &'m Module, budget: u64, watch: Watch) -> Self {
+    pub(super) fn new(module: &'m Module, budget: u64, watch: Watch<'m>) -> Self {
         Session {
             module,
             budget,
@@ -184,7 +205,7 @@ impl<'m> Session<'m> {
 
     /// Runs a kernel; the inner error is its fault.
     fn launch(&mut self, plan: &Plan, launch: &Launch) -> anyhow::Result<Result<(), LaunchError>> {
-        let is_stepped = matches!(self.watch, Watch::Debugger(_));
+        let is_stepped = matches!(self.watch, Watch::Stepper(_));
         let kernel = match is_stepped {
             true => self.module.kernel_for_stepping(&launch.entry)?,
             false => self.module.kernel(&launch.entry)?,
@@ -209,14 +230,14 @@ impl<'m> Session<'m> {
                 launches.push((launch.entry.clone(), Measurement::from(&counters)));
                 ended
             }
-            Watch::Debugger(debugger) => {
-                let buffers = self.buffers.iter().map(|(_, placed)| placed);
-                debugger.set_arrays(
-                    buffers
-                        .map(|placed| (placed.address, placed.element))
-                        .collect(),
-                );
-                kernel.launch_observed(memory, &config, args, &mut **debugger)
+            Watch::Stepper(stepper) => {
+                let buffers = self.buffers.iter();
+                let arrays = buffers.map(|(_, placed)| (placed.address, placed.element));
+                stepper.set_arrays(arrays.collect());
+                match stepper.launch(&kernel, memory, &config, args) {
+                    Ok(()) => return Ok(Ok(())),
+                    Err(error) => Err(error),
+                }
             }
             Watch::Trace(trace) => kernel.launch_observed(memory, &config, args, trace),
             Watch::Sanitizer(sanitizer, found) => {

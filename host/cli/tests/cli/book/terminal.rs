@@ -54,7 +54,7 @@ pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
     format!("```console{wrap}\n$ {command}\n{}\n```\n", shown.trim_end())
 }
 
-/// What the debugger answers to commands: what a reader who types them sees.
+/// What the debugger answers to commands: a reader's session.
 pub fn debugged(command: &str, commands: &[&str]) -> String {
     let words = words(command);
     let mut child = Command::new(env!("CARGO_BIN_EXE_warpladder"))
