@@ -3,7 +3,9 @@
 mod code;
 mod command;
 mod debugger;
+mod focus;
 mod input;
+mod memory;
 mod show;
 mod stops;
 mod value;

@@ -288,8 +288,8 @@ fn sanitize(
     Ok(ended)
 }
 
-/// Runs a launch, or a script, of a file's module by a stepper. A launch that ends in a fault, or is
-/// ended, is no error.
+/// Runs a launch, or a script, of a file's module by a stepper. A launch that ends in a fault, or
+/// is ended, is no error.
 pub(super) fn step_through(
     args: &LaunchArgs,
     entry: Option<&str>,

@@ -1,7 +1,8 @@
 //! What stops execution: breakpoints, changed memory, findings, and the end of a step.
 
 use super::command::{Elements, Location, Space};
-use super::debugger::{Debugger, Focus, NOTHING, State};
+use super::debugger::{Debugger, NOTHING, State};
+use super::focus::Focus;
 use super::value::{lanes, triple};
 use ptx_emulator::InstructionId;
 use ptx_emulator::counters::SourceLine;
