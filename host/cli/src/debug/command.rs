@@ -244,10 +244,11 @@ fn name_of(word: &str) -> Result<&'static str, String> {
         return Ok(name);
     }
     let names = COMMANDS.iter().map(|(name, ..)| *name);
-    let begun: Vec<&str> = names.filter(|name| name.starts_with(word)).collect();
+    let is_begun = |name: &&str| !word.is_empty() && name.starts_with(word);
+    let begun: Vec<&str> = names.filter(is_begun).collect();
     match begun[..] {
-        [name] if !word.is_empty() => Ok(name),
-        [] | [_] => Err(format!("there is no command {word:?}: see help")),
+        [name] => Ok(name),
+        [] => Err(format!("there is no command {word:?}: see help")),
         _ => Err(format!("{word:?} is ambiguous: {}", begun.join(", "))),
     }
 }
