@@ -198,6 +198,9 @@ pub enum LaunchError {
     /// The host could not start a worker thread.
     #[error("a worker thread could not be started: {0}")]
     Worker(String),
+    /// An observer that steps ended the launch ([`Resume::Stop`](crate::stepping::Resume::Stop)).
+    #[error("the launch was ended before the kernel was")]
+    Stopped,
     /// The kernel did something wrong.
     #[error("{0}")]
     Fault(Box<Fault>),

@@ -12,6 +12,7 @@ mod instruction;
 mod lane;
 mod matrix;
 mod memory;
+mod symbols;
 mod system;
 mod texture;
 
@@ -36,6 +37,7 @@ pub(crate) use memory::{
     WideAtomic, WideFunction,
 };
 pub use memory::{AccessKind, Space};
+pub(crate) use symbols::{FunctionSymbol, Label, NamedRegister, Symbols, Written};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
@@ -362,4 +364,7 @@ pub(crate) struct Program {
     /// Program function of the module functions that are in it, for indirect calls.
     pub addresses: FxHashMap<u32, u32>,
     pub lines: LineTable,
+    /// Of a kernel that is decoded for stepping: each PTX instruction is a basic block of its own,
+    /// and no two registers share a slot.
+    pub symbols: Option<Box<Symbols>>,
 }

@@ -163,6 +163,11 @@ impl Kernel {
         &self.0.name
     }
 
+    /// The PTX text of the kernel's module.
+    pub fn text(&self) -> &str {
+        &self.0.module.text
+    }
+
     /// The parameters in order.
     pub fn params(&self) -> &[Param] {
         &self.0.params
@@ -219,6 +224,42 @@ impl Kernel {
             });
             blocks.collect()
         })
+    }
+
+    /// The labels of the text, each with the instruction behind it; none unless the kernel is
+    /// decoded for stepping.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, InstructionId)> {
+        let symbols = self.0.program.symbols.iter();
+        let labels = symbols.flat_map(|symbols| &symbols.labels);
+        let count = self.instruction_count();
+        labels
+            .filter(move |label| (label.info as usize) < count)
+            .map(|label| (label.name.as_str(), InstructionId(label.info)))
+    }
+
+    /// The functions of the kernel, itself first, each with its instructions in the order of the
+    /// text; none unless the kernel is decoded for stepping.
+    pub fn functions(
+        &self,
+    ) -> impl Iterator<Item = (&str, impl DoubleEndedIterator<Item = InstructionId>)> {
+        let symbols = self.0.program.symbols.iter();
+        let functions = symbols.flat_map(|symbols| &symbols.functions);
+        functions.map(|function| {
+            let ids = function.infos.clone().map(InstructionId);
+            (function.name.as_str(), ids)
+        })
+    }
+
+    /// The shared variables of the kernel with a size of their own: name, address in shared memory
+    /// and bytes.
+    pub fn shared_variables(&self) -> impl Iterator<Item = (&str, u32, u32)> {
+        let variables = self.0.program.shared.iter();
+        variables.map(|variable| (variable.name.as_str(), variable.offset, variable.bytes))
+    }
+
+    /// The number of an instruction, from its index.
+    pub fn instruction_id(&self, index: usize) -> Option<InstructionId> {
+        (index < self.instruction_count()).then_some(InstructionId(index as u32))
     }
 
     /// Of each instruction, the bytes of a lane's load whose value the kernel uses, one bit each;

@@ -16,6 +16,7 @@ mod observer;
 mod printf;
 mod ranges;
 pub mod sanitize;
+pub mod stepping;
 mod tensor_map;
 mod texture;
 

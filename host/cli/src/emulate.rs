@@ -13,6 +13,9 @@ use ptx_emulator::sanitize::{Finding, Problem, Tool};
 use ptx_emulator::{DEFAULT_INSTRUCTION_BUDGET, LaunchError, Module, Sanitizer};
 use ptx_pictures::{AccessTrace, Watched};
 use session::{Plan, Session, Watch};
+
+pub(crate) use session::Stepper;
+
 use std::io::Write;
 use std::path::PathBuf;
 use warpladder_lab::emulate::Argument;
@@ -26,6 +29,40 @@ pub(super) struct Args {
     /// The kernel in it
     #[arg(required_unless_present = "script")]
     entry: Option<String>,
+    #[command(flatten)]
+    launch: LaunchArgs,
+    /// Write what array argument INDEX (from 0) holds afterwards as a NumPy file
+    #[arg(long, value_name = "INDEX:FILE.npy", conflicts_with = "script")]
+    out: Vec<String>,
+    /// Compare what array argument INDEX holds afterwards with a NumPy file
+    #[arg(
+        long,
+        value_name = "INDEX=FILE.npy[,TOLERANCE]",
+        conflicts_with = "script"
+    )]
+    expect: Vec<String>,
+    /// Report what the kernel does to the machine, in totals and by source line
+    #[arg(long)]
+    profile: bool,
+    /// Look for races, wrong addresses, uninitialised reads and broken barriers
+    #[arg(long)]
+    sanitize: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+    /// Draw the memory accesses of one warp, as `draw` does; - is standard output
+    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["script", "profile"])]
+    draw: Option<String>,
+    /// The block whose accesses are drawn
+    #[arg(long, value_name = "X[,Y,Z]", requires = "draw", value_parser = draw::block)]
+    draw_block: Option<[u32; 3]>,
+    /// The warp of that block
+    #[arg(long, value_name = "N", requires = "draw")]
+    draw_warp: Option<u32>,
+}
+
+/// A launch of a kernel in a PTX file, or a script of them.
+#[derive(clap::Args)]
+pub(super) struct LaunchArgs {
     /// Blocks of the grid
     #[arg(long, value_name = "X[,Y,Z]", default_value = "1", value_parser = parse_extents)]
     grid: Extents,
@@ -48,40 +85,35 @@ pub(super) struct Args {
         allow_hyphen_values = true
     )]
     variable: Vec<String>,
-    /// Write what array argument INDEX (from 0) holds afterwards as a NumPy file
-    #[arg(long, value_name = "INDEX:FILE.npy")]
-    out: Vec<String>,
-    /// Compare what array argument INDEX holds afterwards with a NumPy file
-    #[arg(long, value_name = "INDEX=FILE.npy[,TOLERANCE]")]
-    expect: Vec<String>,
     /// Run the launches of a script, whose buffers stay from one to the next
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["entry", "grid", "block", "cluster", "shared", "arg", "variable",
-            "out", "expect"]
+        conflicts_with_all = ["entry", "grid", "block", "cluster", "shared", "arg", "variable"]
     )]
     script: Option<PathBuf>,
     /// Warp instructions after which a kernel that does not end is stopped
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_INSTRUCTION_BUDGET)]
-    budget: u64,
-    /// Report what the kernel does to the machine, in totals and by source line
-    #[arg(long)]
-    profile: bool,
-    /// Look for races, wrong addresses, uninitialised reads and broken barriers
-    #[arg(long)]
-    sanitize: bool,
-    #[command(flatten)]
-    report: ReportArgs,
-    /// Draw the memory accesses of one warp, as `draw` does; - is standard output
-    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["script", "profile"])]
-    draw: Option<String>,
-    /// The block whose accesses are drawn
-    #[arg(long, value_name = "X[,Y,Z]", requires = "draw", value_parser = draw::block)]
-    draw_block: Option<[u32; 3]>,
-    /// The warp of that block
-    #[arg(long, value_name = "N", requires = "draw")]
-    draw_warp: Option<u32>,
+    pub(super) budget: u64,
+}
+
+impl LaunchArgs {
+    /// Whether a script describes the launches.
+    pub(super) fn has_script(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// Whether anything of a launch is given.
+    pub(super) fn is_given(&self) -> bool {
+        let is_given = |Extents(extents): Extents| extents != [1; 3];
+        is_given(self.grid)
+            || is_given(self.block)
+            || self.cluster.is_some()
+            || self.shared != 0
+            || !self.arg.is_empty()
+            || !self.variable.is_empty()
+            || self.script.is_some()
+    }
 }
 
 const AFTER_HELP: &str = "\
@@ -138,14 +170,12 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
     let module = Module::parse(&text).with_context(|| name.clone())?;
     let mut report = args.report.report()?;
-    let plan = plan(args)?;
-    // A kernel that the module does not have is an error before anything runs.
-    for line in &plan.lines {
-        if let Step::Launch(launch) = &line.step {
-            let known = module.kernel(&launch.entry).with_context(|| name.clone());
-            known.with_context(|| plan.place(line)).map_err(flat)?;
-        }
-    }
+    let plan = plan(
+        &args.launch,
+        args.entry.as_deref(),
+        (&args.out, &args.expect),
+    )?;
+    plan.check(&name, &module)?;
     let outputs = plan.open_outputs()?;
     let picture = args.draw.as_deref().map(Destination::open).transpose()?;
     let is_stdout = picture.as_ref().is_some_and(Destination::is_stdout);
@@ -164,7 +194,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         None if args.profile => Watch::Profile(Vec::new()),
         None => Watch::Nothing,
     };
-    let mut session = Session::new(&module, args.budget, watch);
+    let mut session = Session::new(&module, args.launch.budget, watch);
     let ended = session.run(&plan)?;
     out.write_all(&session.memory.take_printed())?;
     if let Err(fault) = ended {
@@ -211,7 +241,11 @@ fn sanitize(
     out: &mut impl Write,
 ) -> anyhow::Result<Result<(), LaunchError>> {
     let sanitizer = Box::new(Sanitizer::new(&Tool::ALL));
-    let mut session = Session::new(module, args.budget, Watch::Sanitizer(sanitizer, Vec::new()));
+    let mut session = Session::new(
+        module,
+        args.launch.budget,
+        Watch::Sanitizer(sanitizer, Vec::new()),
+    );
     let ended = session.run(plan)?;
     if ended.is_err() {
         out.write_all(&session.memory.take_printed())?;
@@ -254,8 +288,33 @@ fn sanitize(
     Ok(ended)
 }
 
+/// Runs a launch, or a script, of a file's module by a stepper. A launch that ends in a fault, or
+/// is ended, is no error.
+pub(super) fn step_through(
+    args: &LaunchArgs,
+    entry: Option<&str>,
+    (name, module): (&str, &Module),
+    stepper: &mut dyn Stepper,
+) -> anyhow::Result<()> {
+    let plan = plan(args, entry, (&[], &[]))?;
+    plan.check(name, module)?;
+    let mut session = Session::new(module, args.budget, Watch::Stepper(stepper));
+    let ended = session.run(&plan)?;
+    let is_left = matches!(&session.watch, Watch::Stepper(stepper) if stepper.is_left());
+    let mut out = human_output(false);
+    out.write_all(&session.memory.take_printed())?;
+    if ended.is_ok() && !is_left {
+        session.report(&plan, Vec::new(), &mut out)?;
+    }
+    Ok(())
+}
+
 /// The steps of a script, or those that the command line describes.
-fn plan(args: &Args) -> anyhow::Result<Plan> {
+fn plan(
+    args: &LaunchArgs,
+    entry: Option<&str>,
+    (out, expect): (&[String], &[String]),
+) -> anyhow::Result<Plan> {
     if let Some(path) = &args.script {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
@@ -281,7 +340,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     }
     let arrays = arrays(&arguments, "");
     steps.push(Step::Launch(Launch {
-        entry: args.entry.clone().unwrap_or_default(),
+        entry: entry.unwrap_or_default().to_owned(),
         grid: args.grid.0,
         block: args.block.0,
         cluster: args.cluster.map(|cluster| cluster.0),
@@ -289,7 +348,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
         arguments: arguments.clone(),
     }));
     steps.extend(arrays.into_iter().map(|name| Step::Show { name }));
-    for text in &args.out {
+    for text in out {
         let parts = text.split_once(':').filter(|(index, _)| is_path(index));
         let Some((name, file)) = parts else {
             bail!("--out {text}: write INDEX:FILE.npy, for example 2:c.npy");
@@ -300,7 +359,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
             file: file.to_owned(),
         });
     }
-    for text in &args.expect {
+    for text in expect {
         let parts = text.split_once('=').filter(|(index, _)| is_path(index));
         let Some((name, file)) = parts else {
             bail!("--expect {text}: write INDEX=FILE.npy[,TOLERANCE], for example 2=c.npy,1e-5");

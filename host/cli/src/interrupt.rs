@@ -47,6 +47,16 @@ pub(super) fn install() {
     _ = ctrlc::set_handler(handler);
 }
 
+/// From now on the first Ctrl-C is for the command, which asks by [`forget`].
+pub(super) fn keep() {
+    KEEPS.store(true, Ordering::SeqCst);
+}
+
+/// Whether Ctrl-C was pressed since the last call.
+pub(super) fn forget() -> bool {
+    ASKED.load(Ordering::Relaxed) && ASKED.swap(false, Ordering::SeqCst)
+}
+
 /// Ends the program with `status` where a thread was left at its work; else returns.
 pub(super) fn end_without_thread(status: u8) {
     if LEFT.load(Ordering::SeqCst) {

@@ -11,6 +11,7 @@ mod compare;
 mod completions;
 mod conditions;
 mod cuda;
+mod debug;
 mod devices;
 mod doctor;
 mod draw;
@@ -75,6 +76,9 @@ enum Command {
     Sanitize(sanitize::Args),
     /// Run a kernel of any PTX file on the emulator
     Emulate(emulate::Args),
+    /// Step through a kernel on the emulator: breakpoints, registers of all lanes, shared memory,
+    /// why each warp waits
+    Debug(debug::Args),
     /// Run any program for CUDA on an emulated driver, unmodified
     Cuda(cuda::Args),
     /// Learn to write kernels: exercises, checked without a GPU
@@ -161,6 +165,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
+        Some(Command::Debug(args)) => debug::execute(&args),
         Some(Command::Cuda(args)) => cuda::execute(&args),
         Some(Command::Learn(args)) => learn::execute(&args),
         Some(Command::New(args)) => new::execute(&args),

@@ -38,6 +38,8 @@ pub struct EmulatorEngine {
     instruction_budget: u64,
     /// Worker threads; none for as many as the machine runs at once.
     workers: Option<usize>,
+    /// Whether kernels are decoded for an observer that steps.
+    steps: bool,
     /// Sees every launch, where there is one.
     sanitizer: Option<Mutex<Sanitizer>>,
     modules: Mutex<Vec<Module>>,
@@ -64,6 +66,7 @@ impl EmulatorEngine {
             memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
             instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
             workers: None,
+            steps: false,
             sanitizer: None,
             modules: Mutex::default(),
             kernels: RwLock::default(),
@@ -122,6 +125,15 @@ impl EmulatorEngine {
             instruction_budget,
             workers: Some(1),
             ..Self::new()
+        }
+    }
+
+    /// An emulated device for an observer that steps ([`Observer::STEPS`]): blocks run one after
+    /// the other, and a launch ends after `instruction_budget` warp instructions.
+    pub fn for_stepping(instruction_budget: u64) -> Self {
+        EmulatorEngine {
+            steps: true,
+            ..Self::limited(instruction_budget)
         }
     }
 
@@ -223,7 +235,10 @@ impl Engine for EmulatorEngine {
         if let Some(index) = kernels.iter().position(loaded) {
             return Ok(KernelId(index));
         }
-        let kernel = lock(&self.modules)[module].kernel(entry);
+        let kernel = match self.steps {
+            true => lock(&self.modules)[module].kernel_for_stepping(entry),
+            false => lock(&self.modules)[module].kernel(entry),
+        };
         let kernel = kernel.map_err(|error| load_error(entry, error))?;
         kernels.push((module, Arc::new(kernel)));
         Ok(KernelId(kernels.len() - 1))

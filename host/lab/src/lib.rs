@@ -34,6 +34,7 @@ pub mod element;
 pub mod emulate;
 pub mod engine;
 pub mod ladder;
+pub mod observe;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod peer;
 pub mod predict;

@@ -1,13 +1,12 @@
 //! What a kernel does wrong: a rung run on the emulator under sanitizers.
 
 use crate::catalogue::{Precondition, Rung};
-use crate::dispatch_element;
+use crate::observe::observe;
 use crate::problem::Shape;
-use crate::run::{self, Admitted, RunError};
+use crate::run::{Admitted, RunError};
 use ptx_emulator::Sanitizer;
 use ptx_emulator::sanitize::{Finding, Tool};
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::engine::observed::ObservedEngine;
 use warpladder::error::EngineError;
 
 /// Sizes to sanitize at: the first that a rung takes. The first one is no multiple of anything, so
@@ -62,13 +61,8 @@ pub fn sanitize(
     seed: u64,
     tools: &[Tool],
 ) -> Result<Vec<Finding>, RunError> {
-    // Before the inputs are made, which may be large.
-    admitted.kernel()?;
-    let engine = ObservedEngine::new(emulator, Sanitizer::new(tools));
-    let outcome = dispatch_element!(admitted.runs().element, T => {
-        run::launch::<T>(&engine, admitted, &*admitted.problem(seed))
-    });
-    let findings = engine.into_observer().all_findings();
+    let (sanitizer, outcome) = observe(emulator, admitted, seed, Sanitizer::new(tools))?;
+    let findings = sanitizer.all_findings();
     match outcome {
         // A fault is among the findings; a launch that was refused has none.
         Err(RunError::Engine(EngineError::Launch { .. })) if !findings.is_empty() => Ok(findings),

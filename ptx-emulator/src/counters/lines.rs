@@ -92,6 +92,14 @@ struct Line {
     inlined: BTreeMap<SourceLine, Counts>,
 }
 
+/// The source line that each instruction counts for, by
+/// [`InstructionId::index`]: as in [`LineCounts`]. A line of the PTX text, in
+/// [`PTX_FILE`], where there is no `.loc`; none of an instruction that is never reached.
+pub fn source_lines(kernel: &Kernel) -> Vec<Option<SourceLine>> {
+    let owners = owners(kernel).into_iter();
+    owners.map(|owner| owner.map(|owner| owner.line)).collect()
+}
+
 /// The line that an instruction counts for, and its own line if that is another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {

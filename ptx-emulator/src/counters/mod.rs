@@ -37,6 +37,7 @@ pub use cost::Wavefronts;
 pub use counts::{
     BulkCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts,
 };
+pub use lines::source_lines;
 pub use lines::{LineCounts, PTX_FILE, SourceLine, SourceLineCounts};
 
 use std::collections::BTreeMap;

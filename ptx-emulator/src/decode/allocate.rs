@@ -189,7 +189,8 @@ fn liveness(drafts: &[BlockDraft], mentions: &Mentions, crossing: &Crossing) -> 
     (live_in, live_out)
 }
 
-/// Renames the registers of a function to slots.
+/// Renames the registers of a function to slots; of one that is decoded for stepping each has its
+/// own already.
 pub(super) fn allocate(
     function: &mut Function,
     drafts: &mut [BlockDraft],
@@ -199,7 +200,8 @@ pub(super) fn allocate(
 ) {
     let fixed = fixed_registers(function, numbering);
     let crossing = Crossing::of(mentions, &fixed);
-    if crossing.numbers.len().saturating_mul(drafts.len()) > MAX_LIVENESS_BITS {
+    let is_large = crossing.numbers.len().saturating_mul(drafts.len()) > MAX_LIVENESS_BITS;
+    if is_large || program.symbols.is_some() {
         // A constant is there before the code runs.
         function.unset = (0..numbering.total())
             .filter(|&number| !fixed[number])

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::builder::Builder;
 use super::modifiers::{Failure, MAX_PARTS, Modifiers};
 use super::scope::{Binding, Scope};
-use super::{ModuleNames, class, error, layout, parameter_offsets};
+use super::{ModuleNames, class, error, layout, parameter_offsets, symbols};
 use crate::error::KernelError;
 use crate::ir::{Function, Info, Program, Reg32, Register, Terminator};
 use ptx_syntax::ast::{
@@ -44,6 +44,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let named = body.names().map(|name| name.of(self.text));
         self.named = named.collect();
+        let first = program.info.len() as u32;
         let is_instruction =
             |statement: &&Statement| matches!(statement, Statement::Instruction(_));
         let instructions = body.statements.iter().filter(is_instruction).count();
@@ -65,6 +66,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         builder.first = false;
         builder.store_results();
         builder.end_block(Terminator::Return, false, end);
+        symbols::note_function(&mut builder, self.function.name.of(self.text), first);
         let callees = std::mem::take(&mut builder.callees);
         let indirect = builder.indirect;
         Ok((layout::finish(builder, params), callees, indirect))
@@ -170,6 +172,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         statements: &[Statement],
     ) -> Result<(), KernelError> {
         builder.scopes.push(Scope::default());
+        let first = builder.program.info.len() as u32;
         // The blocks of the labels that control may reach, in the order of the text.
         let mut blocks = Vec::new();
         for statement in statements {
@@ -201,7 +204,8 @@ impl<'a> FunctionDecoder<'_, 'a> {
         let mut blocks = blocks.into_iter();
         for statement in statements {
             match statement {
-                Statement::Label(_) => {
+                Statement::Label(name) => {
+                    symbols::note_label(builder, name.of(self.text));
                     if let Some(block) = blocks.next().flatten() {
                         builder.fall_into(block);
                     }
@@ -209,7 +213,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 _ => self.statement(builder, body, statement)?,
             }
         }
-        builder.scopes.pop();
+        if let Some(scope) = builder.scopes.pop() {
+            symbols::note_registers(builder.program, &scope, first);
+        }
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::allocate::{self, Numbering};
 use super::builder::{BlockDraft, Builder};
 use super::mentions::Mentions;
 use super::registers::{Role, Visitor};
-use super::{groups, used};
+use super::{groups, symbols, used};
 use crate::ir::{AddressBase, Block, Function, Op, Program, Reg32, Register, Terminator, Ternary};
 
 /// Blocks that control may go to.
@@ -78,7 +78,7 @@ impl Edges {
     }
 }
 
-fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
+pub(super) fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
     match terminator {
         Terminator::Jump(next) => *next = map(*next),
         Terminator::Branch { taken, next, .. } => {
@@ -347,6 +347,9 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
             redirect(terminator, |block| place[block as usize]);
         }
     }
+    if program.symbols.is_some() {
+        drafts = symbols::split(drafts);
+    }
     let numbering = Numbering::new(&function);
     let mentions = Mentions::of(&mut drafts, program, &numbering);
     used::mark(&function, &drafts, program, &numbering, &mentions);
@@ -367,6 +370,9 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
         let (mut terminator, terminator_info) =
             draft.terminator.unwrap_or((Terminator::Return, None));
         redirect(&mut terminator, |block| block + base);
+        if program.symbols.is_some() {
+            symbols::note_writes(program, &draft.insts, &mut terminator);
+        }
         let firsts = draft.insts.iter().filter(|inst| inst.first).count() as u32;
         program.code.extend(draft.insts);
         program.blocks.push(Block {

@@ -25,6 +25,7 @@ mod names;
 mod operand;
 mod registers;
 mod scope;
+mod symbols;
 mod tensor;
 mod texture;
 mod used;
@@ -43,6 +44,7 @@ use scope::Binding;
 
 pub(crate) use layout::successors;
 pub(crate) use names::ModuleNames;
+pub(crate) use operand::special_register;
 
 use crate::error::KernelError;
 use crate::ir::{CallTarget, Op, Program, Terminator};
@@ -61,14 +63,19 @@ pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
     (offsets, u32::try_from(end).unwrap_or(u32::MAX))
 }
 
-/// Decodes a kernel and every function that it may call.
+/// Decodes a kernel and every function that it may call. For stepping, each PTX instruction becomes
+/// a basic block of its own, every register keeps its value, and names are kept.
 pub(crate) fn decode(
     tree: &Tree,
     text: &str,
     module: &ModuleNames,
     kernel: usize,
+    for_stepping: bool,
 ) -> Result<Program, KernelError> {
-    let mut program = Program::default();
+    let mut program = Program {
+        symbols: for_stepping.then(Box::default),
+        ..Program::default()
+    };
     let mut bodies = Bodies::new(tree, text, module, kernel);
     let placed = place_used_shared(&mut bodies, &mut program)?;
     let mut order = vec![kernel as u32];

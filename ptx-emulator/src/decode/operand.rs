@@ -357,7 +357,7 @@ impl<'p> Builder<'_, 'p> {
 }
 
 /// Special registers that hold one value for the whole run of a thread.
-fn special_register(name: &str) -> Option<Special> {
+pub(crate) fn special_register(name: &str) -> Option<Special> {
     let name = name.strip_prefix('%')?;
     if let Some((base, axis)) = name.split_once('.') {
         let at = ["x", "y", "z", "w"].iter().position(|name| *name == axis)?;

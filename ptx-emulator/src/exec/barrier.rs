@@ -16,11 +16,11 @@ const BARRIERS: usize = 16;
 #[derive(Clone, Debug)]
 pub(super) struct BarrierState {
     /// Per warp.
-    arrived: Vec<u32>,
+    pub(super) arrived: Vec<u32>,
     /// Whether any lane has arrived.
-    in_use: bool,
+    pub(super) in_use: bool,
     /// Number of participating threads, if the instruction gives one.
-    threads: Option<u32>,
+    pub(super) threads: Option<u32>,
     /// Whether the waiting lanes want a result.
     reducing: bool,
 }

@@ -8,6 +8,7 @@ use super::cluster::{ClusterBarrier, Peer, shared_memory};
 use super::lane_offsets::LaneOffsets;
 use super::mbarrier::AwaitedCopy;
 use super::run::{RawFault, Run, Stop};
+use super::stepping::Stepping;
 use super::tensor::PendingBulk;
 use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
@@ -43,19 +44,21 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) cluster_barrier: ClusterBarrier,
     /// The cluster that runs; without clusters, the block.
     cluster_index: u64,
+    /// What an observer that steps has asked for.
+    pub(super) stepping: Stepping,
 }
 
 /// The outcome of one turn of every warp.
 #[derive(Clone, Copy, Debug, Default)]
-struct Round {
+pub(super) struct Round {
     /// A warp ran.
-    progress: bool,
+    pub(super) progress: bool,
     /// A warp has not exited.
-    running: bool,
+    pub(super) running: bool,
 }
 
 /// How a warp's turn ended.
-enum Turn {
+pub(super) enum Turn {
     /// It ran.
     Progress,
     /// All of its lanes wait or have exited.
@@ -95,6 +98,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             peers,
             cluster_barrier: ClusterBarrier::new((count * blocks) as usize),
             cluster_index: 0,
+            stepping: Stepping::default(),
         }
     }
 
@@ -165,6 +169,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
 
     /// Gives each warp of the block a turn.
     fn run_round(&mut self, round: &mut Round) -> Result<Turn, Box<Fault>> {
+        if O::STEPS {
+            return self.step_round(round);
+        }
         for warp in 0..self.warps.len() {
             match self.run_warp(warp)? {
                 Turn::Progress => round.progress = true,
@@ -177,21 +184,32 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// Runs a warp until all of its lanes wait or have exited, or its share is used up.
-    fn run_warp(&mut self, index: usize) -> Result<Turn, Box<Fault>> {
+    pub(super) fn run_warp(&mut self, index: usize) -> Result<Turn, Box<Fault>> {
         let mut turn = Turn::Idle;
         while let Some((at, limit)) = self.warps[index].choose() {
+            if O::STEPS
+                && let Some(turn) = self.pause(index, at)
+            {
+                return Ok(turn);
+            }
             turn = Turn::Progress;
             let split = self.warps[index].splits[at];
             match self.run_split(index, split, limit)? {
                 Stop::At(block) => {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
-                    split.turns = 0;
+                    // An observer that steps stops the lanes before they have reached others.
+                    if !O::STEPS || block >= limit {
+                        split.turns = 0;
+                    }
                 }
                 Stop::Yield(block) => {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
                     split.turns += 1;
+                    if O::STEPS {
+                        self.put_off(index, at);
+                    }
                     if self.launch.is_stopped(self.cluster_index) {
                         return Ok(Turn::Stopped);
                     }
@@ -215,6 +233,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                         mask: split.mask,
                         live,
                     };
+                    if O::STEPS {
+                        self.take_back();
+                    }
                 }
                 Stop::Terminator(block) => {
                     self.warps[index].splits[at].block = block;

@@ -22,12 +22,12 @@ use crate::observer::{Event, Observer};
 /// A block of a cluster while another one runs.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    warps: Vec<Warp>,
-    shared: Aligned<u32>,
-    barriers: Vec<BarrierState>,
+    pub(super) warps: Vec<Warp>,
+    pub(super) shared: Aligned<u32>,
+    pub(super) barriers: Vec<BarrierState>,
     awaited: Vec<AwaitedCopy>,
     bulk: VecDeque<PendingBulk>,
-    block: [u32; 3],
+    pub(super) block: [u32; 3],
 }
 
 impl Peer {

@@ -1,6 +1,6 @@
 //! What the workers of a launch share, and the checks before it runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::clock::Clock;
@@ -56,6 +56,8 @@ pub(crate) struct Launch<'l> {
     /// Where blocks of the device heap come from, if the kernel may allocate any.
     pub(super) heap_launch: Option<Arc<HeapLaunch>>,
     pub(super) printed: Mutex<Printed>,
+    /// Whether an observer that steps has ended the launch.
+    pub(super) stopped: AtomicBool,
 }
 
 impl<'l> Launch<'l> {
@@ -121,6 +123,7 @@ impl<'l> Launch<'l> {
             strong: Mutex::new(()),
             heap_launch: heap_launch.map(Arc::new),
             printed: Mutex::default(),
+            stopped: AtomicBool::new(false),
         })
     }
 }
@@ -271,7 +274,7 @@ impl Launch<'_> {
         }
     }
 
-    fn special(&self, special: Special, thread: u32, block: [u32; 3]) -> u64 {
+    pub(super) fn special(&self, special: Special, thread: u32, block: [u32; 3]) -> u64 {
         let [x, y, _] = self.block;
         let lane = thread % 32;
         u64::from(match special {

@@ -33,6 +33,7 @@ mod replaced_sum;
 mod rows;
 mod run;
 mod simd;
+mod stepping;
 mod system;
 mod tensor;
 mod tensor_sum;
@@ -142,6 +143,9 @@ fn launch_at<O: Observer>(
         fault: fault.as_ref().map(|(_, fault)| fault),
     });
     let issued = issued?;
+    if launch.is_stepped_out() {
+        return Err(LaunchError::Stopped);
+    }
     match fault {
         Some((_, fault)) => Err(LaunchError::Fault(Box::new(fault))),
         None => Ok(Report {
@@ -191,6 +195,11 @@ fn work<O: Observer>(
     let mut worker = Worker::new(launch, observer);
     while let Some((index, first)) = launch.next_cluster() {
         let outcome = worker.run_cluster(index, first);
+        if O::STEPS
+            && let Err(fault) = &outcome
+        {
+            worker.pause_at_fault(fault);
+        }
         launch.keep_printed(index, std::mem::take(&mut worker.printed));
         if let Err(found) = outcome {
             let mut first = fault.lock().unwrap_or_else(PoisonError::into_inner);

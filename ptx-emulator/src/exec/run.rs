@@ -191,10 +191,12 @@ impl<O: Observer> Run<'_, '_, O> {
         limit: u32,
     ) -> Result<Stop, Box<RawFault>> {
         let program = self.program;
+        let mut has_run = false;
         loop {
-            if block >= limit {
+            if block >= limit || O::STEPS && has_run {
                 return Ok(Stop::At(block));
             }
+            has_run = true;
             let current = &program.blocks[block as usize];
             if let Some(members) = current.members
                 && !self.has_members(members.0, mask)

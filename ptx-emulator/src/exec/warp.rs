@@ -7,7 +7,7 @@ use super::vector::{LANES, Lanes32, collect};
 use super::warpgroup::WgmmaQueue;
 use crate::aligned::Rows;
 use crate::error::FaultKind;
-use crate::ir::{Constant, Function, Program, Register};
+use crate::ir::{Constant, Function, Program, Register, Written};
 use crate::memory::MAX_LOCAL_BYTES;
 
 /// Nested calls beyond this are an error.
@@ -79,6 +79,8 @@ pub(crate) struct Warp {
     pub splits: Vec<Split>,
     /// Lanes that have not exited.
     pub live: u32,
+    /// Of a kernel that is decoded for stepping: which lanes have written which registers.
+    pub written: Option<Box<Written>>,
 }
 
 /// Fuel requests of a split before other splits of its warp run first.
@@ -102,6 +104,7 @@ impl Warp {
             frames: Vec::new(),
             splits: Vec::new(),
             live: 0,
+            written: program.symbols.is_some().then(Box::default),
         };
         warp.fill_constants(launch, kernel, (0, 0, 0), [0; 3], |_| true);
         warp
@@ -140,6 +143,12 @@ impl Warp {
     }
 
     fn clear_unset(&mut self, function: &Function, bases: (usize, usize, usize)) {
+        if let Some(written) = &mut self.written {
+            written.begin_frame(bases);
+            for &param in &function.params {
+                written.mark(Register::Reg32(param), bases, u32::MAX);
+            }
+        }
         for register in &function.unset {
             match register {
                 Register::Reg32(reg) => self.regs32[bases.0 + reg.0 as usize] = [0; LANES],

@@ -87,16 +87,28 @@ impl Module {
     /// [`KernelError`] names an unknown kernel, or the instruction that is not known, or not well
     /// formed, and its line.
     pub fn kernel(&self, name: &str) -> Result<Kernel, KernelError> {
-        let inner = &self.0;
-        let found = inner.names().kernel(name);
-        let Some(index) = found else {
+        self.decode(self.index_of(name)?, false)
+    }
+
+    fn index_of(&self, name: &str) -> Result<usize, KernelError> {
+        self.0.names().kernel(name).ok_or_else(|| {
             let known: Vec<&str> = self.kernel_names().collect();
-            return Err(KernelError::Unknown {
+            KernelError::Unknown {
                 name: name.to_string(),
                 known: known.join(", "),
-            });
-        };
-        self.decode(index)
+            }
+        })
+    }
+
+    /// Decodes a kernel and the functions that it calls for an observer that
+    /// [steps](crate::Observer::STEPS): each PTX instruction is a basic block of its own, and each
+    /// register of the text keeps its value. The kernel does the same as that of
+    /// [`Module::kernel`], with its lanes and warps in the same order, but takes longer.
+    ///
+    /// # Errors
+    /// As [`Module::kernel`].
+    pub fn kernel_for_stepping(&self, name: &str) -> Result<Kernel, KernelError> {
+        self.decode(self.index_of(name)?, true)
     }
 
     /// Decodes all kernels, in the order of the text, on `workers` threads, or else on as many as
@@ -123,7 +135,7 @@ impl Module {
         let work = || {
             while let Some(&place) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 // Each slot is set by one worker alone.
-                _ = decoded[place].set(self.decode(kernels[place]));
+                _ = decoded[place].set(self.decode(kernels[place], false));
             }
         };
         std::thread::scope(|scope| {
@@ -138,9 +150,15 @@ impl Module {
             .collect()
     }
 
-    fn decode(&self, function: usize) -> Result<Kernel, KernelError> {
+    fn decode(&self, function: usize, for_stepping: bool) -> Result<Kernel, KernelError> {
         let inner = &self.0;
-        let program = decode::decode(&inner.tree, &inner.text, inner.names(), function)?;
+        let program = decode::decode(
+            &inner.tree,
+            &inner.text,
+            inner.names(),
+            function,
+            for_stepping,
+        )?;
         let kernel = KernelInner::new(inner.clone(), function, program);
         Ok(Kernel(Arc::new(kernel)))
     }

@@ -13,6 +13,7 @@ use crate::error::LaunchError;
 use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
+use crate::stepping::{Paused, Resume};
 
 /// Receives what happens during a launch.
 ///
@@ -65,6 +66,10 @@ pub trait Observer: Send + Sized {
     /// performed, on whichever workers. The workers then wait for each other.
     const STRONG_IN_ORDER: bool = false;
 
+    /// Whether [`Observer::paused`] is called before each basic block: before each PTX instruction
+    /// of a kernel that [`Module::kernel_for_stepping`](crate::Module::kernel_for_stepping) gave.
+    const STEPS: bool = false;
+
     /// An observer for one more worker.
     fn fork(&self) -> Self;
 
@@ -73,6 +78,13 @@ pub trait Observer: Send + Sized {
 
     /// An event of [`Observer::INTEREST`].
     fn event(&mut self, event: Event<'_>);
+
+    /// Lanes of a warp are about to run, or the launch has met a fault; the state of their block
+    /// can be looked at. What it returns says what happens next. Called where [`Observer::STEPS`]
+    /// holds; with several workers, each calls it for its own blocks.
+    fn paused(&mut self, _: &dyn Paused) -> Resume {
+        Resume::Run
+    }
 
     /// Calls [`Observer::event`] if the event is of interest. Not to be overridden.
     #[inline(always)]
@@ -144,6 +156,19 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     const UNORDERED_LOADS: bool = A::UNORDERED_LOADS && B::UNORDERED_LOADS;
     const MARKS_WRITTEN: bool = A::MARKS_WRITTEN || B::MARKS_WRITTEN;
     const STRONG_IN_ORDER: bool = A::STRONG_IN_ORDER || B::STRONG_IN_ORDER;
+    const STEPS: bool = A::STEPS || B::STEPS;
+
+    /// What the first says, unless that is to go on.
+    fn paused(&mut self, paused: &dyn Paused) -> Resume {
+        let of_second = |this: &mut Self| match B::STEPS {
+            true => this.1.paused(paused),
+            false => Resume::Run,
+        };
+        match A::STEPS.then(|| self.0.paused(paused)) {
+            None | Some(Resume::Run) => of_second(self),
+            Some(other) => other,
+        }
+    }
 
     fn fork(&self) -> Self {
         (self.0.fork(), self.1.fork())

@@ -507,6 +507,15 @@ impl Tally {
         self.0.clear();
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Different problems and instructions so far.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// One finding per problem and pair of source lines, in the order of the PTX text.
     pub(super) fn findings(&self, geometry: &LaunchGeometry) -> Vec<Finding> {
         self.graded_findings(geometry, |_, _, _| None)

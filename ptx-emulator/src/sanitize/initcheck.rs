@@ -65,6 +65,17 @@ impl Initcheck {
         &self.findings
     }
 
+    /// What has been found so far of a launch that runs; reads of global memory are judged at its
+    /// end, when it is known which blocks write it.
+    pub(super) fn findings_so_far(&self) -> Vec<Finding> {
+        self.tally.findings(&self.geometry)
+    }
+
+    /// Different problems so far.
+    pub(super) fn noted(&self) -> usize {
+        self.tally.len()
+    }
+
     fn with_geometry(geometry: LaunchGeometry, before: Vec<Vec<(u64, u64)>>) -> Self {
         let instructions = geometry
             .kernel

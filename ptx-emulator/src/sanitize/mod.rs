@@ -100,6 +100,32 @@ impl Sanitizer {
             .collect()
     }
 
+    /// What has been found so far of a launch that runs, for an observer that
+    /// [steps](Observer::STEPS). What is judged at a launch's end is not among it: races between
+    /// blocks, and reads of global memory to which nothing was written. A finding may still become
+    /// a warning, or be dropped, by what follows.
+    pub fn findings_so_far(&self) -> Vec<Finding> {
+        let races = self.racecheck.iter().flat_map(Racecheck::findings_so_far);
+        let reads = self.initcheck.iter().flat_map(Initcheck::findings_so_far);
+        let synchronisation = match self.reports_sync {
+            true => self.synccheck.findings_so_far(),
+            false => Vec::new(),
+        };
+        let all = self.variables.findings().into_iter();
+        all.chain(races)
+            .chain(reads)
+            .chain(synchronisation)
+            .collect()
+    }
+
+    /// Different problems that have been noted in a launch that runs: where this has not changed,
+    /// [`Sanitizer::findings_so_far`] has nothing new.
+    pub fn noted(&self) -> usize {
+        let races = self.racecheck.as_ref().map_or(0, Racecheck::noted);
+        let reads = self.initcheck.as_ref().map_or(0, Initcheck::noted);
+        races + reads + self.synccheck.noted() + self.variables.noted()
+    }
+
     /// Runs a kernel and gives what was found. A kernel that faults is a finding, no error.
     ///
     /// # Errors

@@ -116,6 +116,11 @@ impl SharedVariables {
         self.tally.clear();
     }
 
+    /// Different problems so far.
+    pub(super) fn noted(&self) -> usize {
+        self.tally.len()
+    }
+
     #[inline(always)]
     pub(super) fn access(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
         let limit_of = |id: InstructionId| self.limits.get(id.index()).copied().flatten();

@@ -55,6 +55,23 @@ impl Synccheck {
         &self.findings
     }
 
+    /// What has been found so far of a launch that runs.
+    pub(super) fn findings_so_far(&self) -> Vec<Finding> {
+        let mut tally = self.tally.clone();
+        // Lanes that go on without the others of their warp are the graver case of the two.
+        let (exited, divergent) = (Problem::ExitedBeforeBarrier, Problem::DivergentBarrier);
+        tally.drop_beside(exited, divergent);
+        tally.graded_findings(&self.geometry, |problem, _, _| {
+            let is_legal = problem == Problem::ExitedBeforeBarrier;
+            is_legal.then_some("only GPUs since compute capability 7.0 do not wait for them")
+        })
+    }
+
+    /// Different problems so far.
+    pub(super) fn noted(&self) -> usize {
+        self.tally.len()
+    }
+
     fn with_geometry(geometry: LaunchGeometry) -> Self {
         let warps = (geometry.warps() * geometry.cluster_blocks()) as usize;
         Synccheck {
@@ -201,13 +218,7 @@ impl Synccheck {
             // How far other blocks have come depends on chance.
             self.tally.clear();
         }
-        // Lanes that go on without the others of their warp are the graver case of the two.
-        let (exited, divergent) = (Problem::ExitedBeforeBarrier, Problem::DivergentBarrier);
-        self.tally.drop_beside(exited, divergent);
-        self.findings = self.tally.graded_findings(&self.geometry, |problem, _, _| {
-            let is_legal = problem == Problem::ExitedBeforeBarrier;
-            is_legal.then_some("only GPUs since compute capability 7.0 do not wait for them")
-        });
+        self.findings = self.findings_so_far();
         self.findings.extend(found);
     }
 

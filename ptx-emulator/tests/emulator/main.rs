@@ -24,6 +24,7 @@ mod products;
 mod racecheck;
 mod samples;
 mod spaces;
+mod stepping;
 mod syntax;
 mod system;
 mod tensor;

@@ -29,8 +29,15 @@ fn every_shipped_kernel_for_sm_70_decodes() {
     for (path, text) in shipped() {
         let module = Module::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         for name in module.kernel_names() {
-            if let Err(error) = module.kernel(name) {
-                assert_ne!(module.target(), "sm_70", "{path}: {error}");
+            let stepped = module.kernel_for_stepping(name);
+            match (module.kernel(name), stepped) {
+                (Ok(kernel), Ok(stepped)) => {
+                    assert_eq!(kernel.instruction_count(), stepped.instruction_count());
+                }
+                (Err(error), Err(_)) => {
+                    assert_ne!(module.target(), "sm_70", "{path}: {error}");
+                }
+                (kernel, stepped) => panic!("{path}: {name}: {kernel:?} and {stepped:?}"),
             }
         }
     }

@@ -3,13 +3,17 @@
 use crate::output::Destination;
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::{Finding, Problem};
-use ptx_emulator::{Counters, LaunchConfig, LaunchError, Memory, Module, NoObserver, Sanitizer};
+use ptx_emulator::{
+    Args, Counters, Kernel, LaunchConfig, LaunchError, Memory, Module, NoObserver, Sanitizer,
+};
 use ptx_pictures::AccessTrace;
 use std::io::Write;
 use warpladder::memory;
 use warpladder_lab::emulate::compare::compare;
 use warpladder_lab::emulate::script::{Expect, Launch, Line, Step};
-use warpladder_lab::emulate::{Argument, Buffers, Placed, content_of, npy, place, place_buffer};
+use warpladder_lab::emulate::{
+    Argument, Buffers, Placed, Scalar, content_of, npy, place, place_buffer,
+};
 use warpladder_lab::profile::Measurement;
 
 /// Elements of an array that are shown.
@@ -29,6 +33,21 @@ impl Plan {
             Some(script) => format!("{script}, line {}", line.number),
             None => String::new(),
         }
+    }
+
+    /// That the module has the kernels: what it does not have is an error before anything runs.
+    pub(super) fn check(&self, name: &str, module: &Module) -> anyhow::Result<()> {
+        for line in &self.lines {
+            if let Step::Launch(launch) = &line.step {
+                let known = module
+                    .kernel(&launch.entry)
+                    .with_context(|| name.to_owned());
+                known
+                    .with_context(|| self.place(line))
+                    .map_err(super::flat)?;
+            }
+        }
+        Ok(())
     }
 
     /// What an array is called.
@@ -53,7 +72,7 @@ impl Plan {
 }
 
 /// What watches the launches.
-pub(super) enum Watch {
+pub(super) enum Watch<'s> {
     Nothing,
     /// Each launch with its counts.
     Profile(Vec<(String, Measurement)>),
@@ -61,6 +80,26 @@ pub(super) enum Watch {
     Trace(AccessTrace),
     /// Each launch with what was found in it, but for leaks.
     Sanitizer(Box<Sanitizer>, Vec<(Launch, Vec<Finding>)>),
+    /// Runs the launches in its own way.
+    Stepper(&'s mut dyn Stepper),
+}
+
+/// What runs launches in a way of its own, on kernels that are decoded for stepping.
+pub(crate) trait Stepper {
+    /// The arrays in memory: address and type of the elements.
+    fn set_arrays(&mut self, arrays: Vec<(u64, Scalar)>);
+
+    /// Runs a launch.
+    fn launch(
+        &mut self,
+        kernel: &Kernel,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &Args,
+    ) -> Result<(), LaunchError>;
+
+    /// Whether nothing more is wanted, not even the results.
+    fn is_left(&self) -> bool;
 }
 
 /// Memory on which steps are run.
@@ -69,7 +108,7 @@ pub(super) struct Session<'m> {
     budget: u64,
     pub(super) memory: Memory,
     buffers: Buffers,
-    pub(super) watch: Watch,
+    pub(super) watch: Watch<'m>,
     /// What the steps after a launch found, in their order: shown arrays and comparisons.
     lines: Vec<String>,
     /// What the arrays to be written held at their steps.
@@ -78,7 +117,7 @@ pub(super) struct Session<'m> {
 }
 
 impl<'m> Session<'m> {
-    pub(super) fn new(module: &'m Module, budget: u64, watch: Watch) -> Self {
+    pub(super) fn new(module: &'m Module, budget: u64, watch: Watch<'m>) -> Self {
         Session {
             module,
             budget,
@@ -166,12 +205,17 @@ impl<'m> Session<'m> {
 
     /// Runs a kernel; the inner error is its fault.
     fn launch(&mut self, plan: &Plan, launch: &Launch) -> anyhow::Result<Result<(), LaunchError>> {
-        let kernel = self.module.kernel(&launch.entry)?;
+        let is_stepped = matches!(self.watch, Watch::Stepper(_));
+        let kernel = match is_stepped {
+            true => self.module.kernel_for_stepping(&launch.entry)?,
+            false => self.module.kernel(&launch.entry)?,
+        };
         let placement = place(&launch.arguments, &self.buffers, &self.memory)?;
         let config = LaunchConfig {
             cluster: launch.cluster,
             dynamic_shared_bytes: launch.shared,
             instruction_budget: self.budget,
+            workers: is_stepped.then_some(1),
             ..LaunchConfig::new(launch.grid, launch.block)
         };
         if plan.script.is_none() {
@@ -185,6 +229,15 @@ impl<'m> Session<'m> {
                 let ended = kernel.launch_observed(memory, &config, args, &mut counters);
                 launches.push((launch.entry.clone(), Measurement::from(&counters)));
                 ended
+            }
+            Watch::Stepper(stepper) => {
+                let buffers = self.buffers.iter();
+                let arrays = buffers.map(|(_, placed)| (placed.address, placed.element));
+                stepper.set_arrays(arrays.collect());
+                match stepper.launch(&kernel, memory, &config, args) {
+                    Ok(()) => return Ok(Ok(())),
+                    Err(error) => Err(error),
+                }
             }
             Watch::Trace(trace) => kernel.launch_observed(memory, &config, args, trace),
             Watch::Sanitizer(sanitizer, found) => {
@@ -200,7 +253,7 @@ impl<'m> Session<'m> {
         };
         match ended {
             Ok(_) => Ok(Ok(())),
-            Err(fault @ LaunchError::Fault(_)) => Ok(Err(fault)),
+            Err(ended @ (LaunchError::Fault(_) | LaunchError::Stopped)) => Ok(Err(ended)),
             Err(refused) => Err(refused.into()),
         }
     }

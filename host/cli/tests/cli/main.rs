@@ -3,6 +3,7 @@
 mod advice;
 mod book;
 mod command_line;
+mod debug;
 mod emulate;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 #[path = "../../../../cuda_driver/tests/fake_driver/mod.rs"]

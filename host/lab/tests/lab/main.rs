@@ -15,4 +15,5 @@ mod gemm;
 mod mutation;
 mod ncu;
 mod properties;
+mod stepping;
 mod tensor_gemm;

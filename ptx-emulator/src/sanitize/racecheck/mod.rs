@@ -135,6 +135,19 @@ impl Racecheck {
         &self.findings
     }
 
+    /// What has been found so far of a launch that runs; races between blocks are found at its end.
+    pub(super) fn findings_so_far(&self) -> Vec<Finding> {
+        match self.tally.is_empty() {
+            true => Vec::new(),
+            false => self.judged(),
+        }
+    }
+
+    /// Different problems so far.
+    pub(super) fn noted(&self) -> usize {
+        self.tally.len()
+    }
+
     fn with_geometry(
         geometry: LaunchGeometry,
         semantics: Vec<Semantics>,
@@ -271,6 +284,23 @@ impl Racecheck {
         *self = Self::with_geometry(geometry, semantics, SyncTable::default());
     }
 
+    /// What the tally comes to.
+    fn judged(&self) -> Vec<Finding> {
+        let mut tally = self.tally.clone();
+        let excuse = |_, first: InstructionId, second: Option<InstructionId>| {
+            let same = self.stored.are_same(first, second?);
+            same.then_some("both store one and the same value, always")
+        };
+        let is_strong = |id: InstructionId| !self.semantics[id.index()].is_plain_access;
+        let guesses = &self.updates.guesses;
+        let of = |id: InstructionId| self.semantics[id.index()];
+        tally.drop_pairs(|first, second| {
+            let is_end = of(first).ends_mbarrier && of(second).is_mbarrier;
+            is_end || guesses.contains(&second) && is_strong(first)
+        });
+        tally.graded_findings(&self.geometry, excuse)
+    }
+
     fn launch_end(&mut self, fault: Option<&Fault>) {
         if let Some(fault) = fault {
             // What was found before the budget was used up stays.
@@ -285,18 +315,7 @@ impl Racecheck {
                 cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
             }
         }
-        let excuse = |_, first: InstructionId, second: Option<InstructionId>| {
-            let same = self.stored.are_same(first, second?);
-            same.then_some("both store one and the same value, always")
-        };
-        let is_strong = |id: InstructionId| !self.semantics[id.index()].is_plain_access;
-        let guesses = &self.updates.guesses;
-        let of = |id: InstructionId| self.semantics[id.index()];
-        self.tally.drop_pairs(|first, second| {
-            let is_end = of(first).ends_mbarrier && of(second).is_mbarrier;
-            is_end || guesses.contains(&second) && is_strong(first)
-        });
-        self.findings = self.tally.graded_findings(&self.geometry, excuse);
+        self.findings = self.judged();
         self.geometry.contents = Arc::default();
         self.recycle();
     }

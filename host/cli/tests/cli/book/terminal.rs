@@ -2,7 +2,8 @@
 
 use super::{read, root};
 use crate::readme::without_times_of_the_cpu;
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 /// The words of a command line; single quotes keep what is between them together.
 pub fn words(line: &str) -> Vec<String> {
@@ -51,6 +52,28 @@ pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
         ""
     };
     format!("```console{wrap}\n$ {command}\n{}\n```\n", shown.trim_end())
+}
+
+/// What the debugger answers to commands: a reader's session.
+pub fn debugged(command: &str, commands: &[&str]) -> String {
+    let words = words(command);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warpladder"))
+        .args(&words[1..])
+        .current_dir(root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program is there");
+    let mut input = child.stdin.take().expect("a pipe");
+    let typed = commands.join("\n");
+    input.write_all(typed.as_bytes()).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{command}: {output:?}");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+    let shown = lines.join("\n").replace('\t', "  ");
+    format!("```console,wrap\n$ {command}\n{shown}\n```\n")
 }
 
 /// The picture of a kernel's accesses, as SVG.

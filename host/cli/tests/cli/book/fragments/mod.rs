@@ -37,6 +37,8 @@ pub enum Of {
     Console(&'static str),
     /// The same, from the line that begins so to before the one that begins so.
     Excerpt(&'static str, &'static str, Option<&'static str>),
+    /// A command of the debugger, what is typed to it, and its answers.
+    Debugged(&'static str, &'static [&'static str]),
     /// A recording of the first minutes in a terminal with this number of columns.
     FirstMinutes(u32),
     /// The picture of a kernel's accesses at this size.
@@ -78,6 +80,7 @@ fn text(of: Of) -> String {
         Calibrated(names) => results::calibrated(names),
         Console(command) => terminal::console(command, "", None),
         Excerpt(command, from, until) => terminal::console(command, from, until),
+        Debugged(command, commands) => terminal::debugged(command, commands),
         FirstMinutes(columns) => terminal::first_minutes(columns),
         Drawn(kernel, size) => terminal::drawn(kernel, size),
         Ptx(module, kernel, from, until) => terminal::ptx(module, kernel, from, until),

@@ -1,8 +1,8 @@
 //! Fragments of the chapters on transposes, Wolfe's kernels, tensor cores and tools.
 
 use super::Of::{
-    self, Compared, Console, Counters, CountersOfTwo, Excerpt, FirstMinutes, Measured, MeasuredIn,
-    Predicted, Ptx, SomeSources, Sources,
+    self, Compared, Console, Counters, CountersOfTwo, Debugged, Excerpt, FirstMinutes, Measured,
+    MeasuredIn, Predicted, Ptx, SomeSources, Sources,
 };
 use super::cube;
 
@@ -333,6 +333,52 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         ]),
     ),
     ("wgmma-general-compared.md", Compared("compare-wgmma.json")),
+    (
+        "debug-step.md",
+        Debugged(
+            "warpladder debug examples/axpy.ptx axpy --grid 2 --block 64 --arg f32[100]=iota --arg \
+                f32[100]=1 --arg f32:2 --arg u32:100",
+            &["list", "stepi 5", "print %tid.x", "info registers", "quit"],
+        ),
+    ),
+    (
+        "debug-deadlock.md",
+        Debugged(
+            "warpladder debug tests/broken/ptx/broken_sm_70.ptx deadlock --block 32 --arg \
+                u32[32]=none",
+            &[
+                "run",
+                "info warps",
+                "info barriers",
+                "lane 20",
+                "list",
+                "quit",
+            ],
+        ),
+    ),
+    (
+        "debug-race.md",
+        Debugged(
+            "warpladder debug tests/broken/ptx/broken_sm_70.ptx missing_first_barrier --grid 3,3 \
+                --block 16,16 --arg f32[48,48]=1 --arg f32[48,48]=1 --arg f32[48,48]=none --arg \
+                u32:48",
+            &["run", "info warps", "print shared[0..40]", "list", "quit"],
+        ),
+    ),
+    (
+        "debug-index.md",
+        Debugged(
+            "warpladder debug tests/broken/ptx/broken_sm_70.ptx guard_off_by_one --grid 3 --block \
+                32 --arg f32[64]=1 --arg f32[64]=none --arg u32:64",
+            &[
+                "run",
+                "print %ctaid.x",
+                "info registers",
+                "info launch",
+                "quit",
+            ],
+        ),
+    ),
     (
         "races-first.md",
         Console(
