@@ -151,13 +151,13 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         let (period, base) = ((in_lane / packed).max(1), place.base());
         let mask = u32::MAX >> (32 - 8 * bytes);
         let gather = |shared: &[u32], at: &[u64; LANES], words: &mut [u32; LANES], mask, up| {
-            let part = |word: u32, at: u64| (word >> (8 * (at % 4)) & mask) << up;
+            let element = |word: u32, at: u64| (word >> (8 * (at % 4)) & mask) << up;
             let all = words.iter_mut().zip(at);
             match place {
                 Backing::Global(memory, _) => all.for_each(|(to, &at)| {
-                    *to |= part(memory[at as usize / 4].load(Ordering::Relaxed), at);
+                    *to |= element(memory[at as usize / 4].load(Ordering::Relaxed), at);
                 }),
-                _ => all.for_each(|(to, &at)| *to |= part(shared[at as usize / 4], at)),
+                _ => all.for_each(|(to, &at)| *to |= element(shared[at as usize / 4], at)),
             }
         };
         for register in 0..period {
