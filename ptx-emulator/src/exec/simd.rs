@@ -10,11 +10,10 @@ use std::arch::x86_64::{
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::rows;
-#[cfg(test)]
-use super::rows::Operands;
 #[cfg(test)]
 use super::rows::wide::{self, WideLanes, WideOperands};
+#[cfg(test)]
+use super::rows::{self, Operands};
 use super::run::{self, RawFault, Run, Stop};
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
@@ -318,6 +317,8 @@ at_level! {
 /// An operation on pairs of f16 in all lanes, by the processor's conversions; none where it has
 /// none, or for other operations.
 pub(super) fn halves(level: Level, function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (function, x);
     match level {
         Level::Portable => None,
         #[cfg(target_arch = "x86_64")]
@@ -371,7 +372,7 @@ fn narrow(values: &[f32; 64]) -> Lanes32 {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn halves_f16c(function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
     let [a, b, c] = x;
-    rows::half::flat(function, || widen(a), || widen(b), || widen(c)).map(|row| narrow(&row))
+    super::rows::half::flat(function, || widen(a), || widen(b), || widen(c)).map(|row| narrow(&row))
 }
 
 /// [`tensor_sum::aligned_sum`]

@@ -151,13 +151,13 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         let (period, base) = ((in_lane / packed).max(1), place.base());
         let mask = u32::MAX >> (32 - 8 * bytes);
         let gather = |shared: &[u32], at: &[u64; LANES], words: &mut [u32; LANES], mask, up| {
-            let part = |word: u32, at: u64| (word >> (8 * (at % 4)) & mask) << up;
+            let element = |word: u32, at: u64| (word >> (8 * (at % 4)) & mask) << up;
             let all = words.iter_mut().zip(at);
             match place {
                 Backing::Global(memory, _) => all.for_each(|(to, &at)| {
-                    *to |= part(memory[at as usize / 4].load(Ordering::Relaxed), at);
+                    *to |= element(memory[at as usize / 4].load(Ordering::Relaxed), at);
                 }),
-                _ => all.for_each(|(to, &at)| *to |= part(shared[at as usize / 4], at)),
+                _ => all.for_each(|(to, &at)| *to |= element(shared[at as usize / 4], at)),
             }
         };
         for register in 0..period {
@@ -244,8 +244,48 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         true
     }
 
-    /// A product of floats; false, with nothing done, where there are infinities or NaNs.
-    fn wmma_by_tile(&mut self, product: &Wmma) -> bool {
+    /// A product of floats without infinities and NaNs; none where there are any.
+    fn wmma_by_tile(
+        &self,
+        product: &Wmma,
+        depth: usize,
+        [a, b, c]: [&[u32]; 3],
+    ) -> Option<Vec<u32>> {
+        let [m, n, _] = product.shape.map(|extent| extent as usize);
+        let (level, inputs) = (self.launch.level, product.inputs);
+        if depth > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
+            return None;
+        }
+        let split = |elements: &[u32]| {
+            let mut parts = [Vec::new(), Vec::new()];
+            let (rows, rest) = elements.as_chunks::<LANES>();
+            for row in rows {
+                let factors = simd::factors(level, inputs, row, 0);
+                if factors.has_special {
+                    return None;
+                }
+                parts[0].extend(factors.significands);
+                parts[1].extend(factors.exponents);
+            }
+            rest.is_empty().then_some(parts)
+        };
+        let (a, b) = (split(a)?, split(b)?);
+        let tile = Tile {
+            inputs,
+            depth,
+            columns: n,
+            a: a.each_ref().map(Vec::as_slice),
+            b: b.each_ref().map(Vec::as_slice),
+            c,
+        };
+        let mut d = vec![0; m * n];
+        simd::tile(level, &tile, &mut d);
+        Some(d)
+    }
+
+    /// A product of f16 or bf16 with sums of f32; false, with nothing done, where there are
+    /// infinities or NaNs.
+    fn wmma_in_registers(&mut self, product: &Wmma) -> bool {
         let [m, n, k] = product.shape.map(|extent| extent as usize);
         let (level, inputs) = (self.launch.level, product.inputs);
         let packed = inputs.packed() as usize;
@@ -318,9 +358,8 @@ impl<'r, O: Observer> Run<'r, '_, O> {
     }
 
     pub(super) fn wmma(&mut self, product: &Wmma) {
-        // A product of tf32 is two, each with k = 4.
-        let has_tile = matches!(product.inputs, MatrixInputs::F16 | MatrixInputs::Bf16);
-        if has_tile && self.wmma_by_tile(product) {
+        let is_half = matches!(product.inputs, MatrixInputs::F16 | MatrixInputs::Bf16);
+        if is_half && self.wmma_in_registers(product) {
             return;
         }
         let d = match product.inputs {
@@ -454,6 +493,9 @@ impl<'r, O: Observer> Run<'r, '_, O> {
 
     /// A, B and C are by rows; A has as many columns as `depth`.
     fn wmma_in_f32(&self, product: &Wmma, depth: usize, [a, b, c]: [&[u32]; 3]) -> Vec<u32> {
+        if let Some(sums) = self.wmma_by_tile(product, depth, [a, b, c]) {
+            return sums;
+        }
         let n = product.shape[1] as usize;
         let factor = |bits: &u32| Factor::of(product.inputs, *bits);
         let line = |bits: &mut dyn Iterator<Item = &u32>| {

@@ -41,8 +41,8 @@ pub struct Initcheck {
     global: Vec<Option<Box<Area>>>,
     /// The bytes of each allocation that were written before the launch: (start, end).
     before: Vec<Vec<(u64, u64)>>,
-    /// By allocation: whether all of it was written before the launch. Then there is nothing to find
-    /// in it, and it has no area.
+    /// By allocation: whether all of it was written before the launch. Then there is nothing to
+    /// find in it, and it has no area.
     complete: Vec<bool>,
     /// Whether that holds for all of them.
     all_complete: bool,

@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::cross_block_races::BlockAccesses;
 
 /// The most that is kept, in bytes.
-const MOST_BYTES: usize = 192 << 20;
+const MAX_BYTES: usize = 192 << 20;
 
 /// The most that is kept, in pieces.
-const MOST_PIECES: usize = 64;
+const MAX_PIECES: usize = 64;
 
 /// Stamps beyond this are not kept, so that no launch begins close to the end.
-const MOST_STAMP: u32 = u32::MAX / 4;
+const MAX_STAMP: u32 = u32::MAX / 4;
 
 /// The columns of a shadow memory.
 pub(super) type Columns = [Vec<u32>; 7];
@@ -85,7 +85,7 @@ fn bytes_of(columns: &Columns) -> usize {
 /// Keeps columns whose stamps are lower than `above`.
 pub(super) fn keep_columns(columns: Columns, above: u32) {
     let mut pool = pool();
-    if above > MOST_STAMP {
+    if above > MAX_STAMP {
         // Stamps begin anew, for launches that have none of these.
         let old = std::mem::take(&mut pool.columns);
         pool.bytes -= old
@@ -96,7 +96,7 @@ pub(super) fn keep_columns(columns: Columns, above: u32) {
         return;
     }
     let bytes = bytes_of(&columns);
-    if pool.columns.len() < MOST_PIECES && pool.bytes + bytes <= MOST_BYTES {
+    if pool.columns.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
         pool.bytes += bytes;
         pool.above = pool.above.max(above);
         pool.columns.push((columns, above));
@@ -116,7 +116,7 @@ pub(super) fn take_accesses(count: usize) -> Option<BlockAccesses> {
 pub(super) fn keep_accesses(accesses: BlockAccesses) {
     let mut pool = pool();
     let bytes = accesses.bytes();
-    if pool.accesses.len() < MOST_PIECES && pool.bytes + bytes <= MOST_BYTES {
+    if pool.accesses.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
         pool.bytes += bytes;
         pool.accesses.push(accesses);
     }
@@ -138,7 +138,7 @@ mod tests {
             }
             keep_columns(columns, stamp + 1);
             assert!(first_stamp() > stamp);
-            for _ in 0..MOST_PIECES {
+            for _ in 0..MAX_PIECES {
                 for column in take_columns(count, limit) {
                     assert_eq!(column.len(), count);
                     assert!(column.iter().all(|&known| known < limit));

@@ -96,6 +96,7 @@ const SIGN: u32 = 0x8000;
 
 /// A fused multiply-add of f16 values in f32, rounded to odd. The product of two is exact, and so
 /// is what the sum lacks.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn odd_fma(x: f32, y: f32, z: f32) -> f32 {
     let product = x * y;
@@ -114,6 +115,7 @@ fn odd_fma(x: f32, y: f32, z: f32) -> f32 {
 }
 
 /// The frequent operations on f16 values, to be rounded to f16; none for others.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(in super::super) fn flat(
     function: FloatFunction,

@@ -99,7 +99,7 @@ const PAGE: usize = 16;
 const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
 /// Pages that are kept beyond a barrier of the block.
-const MOST_PAGES: usize = 4096;
+const MAX_PAGES: usize = 4096;
 
 /// Index in tables by space.
 fn of_space(space: Space) -> Option<usize> {
@@ -139,7 +139,7 @@ impl Updates {
     pub(super) fn clear(&mut self) {
         self.live = [false; 2];
         self.range = [NOWHERE; 2];
-        if self.pages.len() > MOST_PAGES {
+        if self.pages.len() > MAX_PAGES {
             self.forget();
         }
     }
