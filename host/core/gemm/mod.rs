@@ -413,16 +413,15 @@ pub fn plan_choice<T: GemmInput>(
     let in_terms = kernels.splits_operands && !takes_fusion;
     let fallback = in_terms.then(|| description.problem(device));
     let fallback = fallback.and_then(|problem| kernels.data_parallel_grid(&problem));
-    plan.launches
-        .extend(fallback.map(|choice| PlannedLaunch {
-            entry: choice.entry,
-            compute_capability: module(choice.entry),
-            grid: choice.grid,
-            block: Dim3::new(choice.threads, 1, 1),
-            cluster: Dim3::ONE,
-            shared_bytes: choice.shared_bytes,
-            params: fallback_parameters(description, &choice),
-        }));
+    plan.launches.extend(fallback.map(|choice| PlannedLaunch {
+        entry: choice.entry,
+        compute_capability: module(choice.entry),
+        grid: choice.grid,
+        block: Dim3::new(choice.threads, 1, 1),
+        cluster: Dim3::ONE,
+        shared_bytes: choice.shared_bytes,
+        params: fallback_parameters(description, &choice),
+    }));
     plan
 }
 

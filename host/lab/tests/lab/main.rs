@@ -15,4 +15,5 @@ mod gemm;
 mod mutation;
 mod ncu;
 mod properties;
+mod split_gemm;
 mod tensor_gemm;

@@ -142,9 +142,8 @@ impl Range {
             }
         };
         // SAFETY: all lanes are here by the contract.
-        let largest = unsafe {
-            warp::warp_reduce(warp::FULL_MASK, largest, warp::WarpReductionOp::Max)
-        };
+        let largest =
+            unsafe { warp::warp_reduce(warp::FULL_MASK, largest, warp::WarpReductionOp::Max) };
         // SAFETY: the same.
         let least =
             unsafe { warp::warp_reduce(warp::FULL_MASK, least, warp::WarpReductionOp::Min) };

@@ -37,6 +37,7 @@ use crate::gemm::wgmma::source::{OperandSource, SS};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps};
 use core::marker::PhantomData;
 use cuda_std::griddepcontrol;
+use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 use cuda_std::vector::{U32x4, Vector};
 use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
@@ -65,7 +66,13 @@ pub const fn blocks(rows: u32, to_pitch: u32) -> u64 {
 /// than 2³² − 1024 vectors. The grid has [`blocks`] blocks in x and the number of matrices of the
 /// source in z. Blocks have [`THREADS`] threads. Other kernels access `range` before and after only.
 #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
-pub unsafe fn split_f32(from: *const f32, to: *mut u16, range: *const Range, side: u32, pack: Pack) {
+pub unsafe fn split_f32(
+    from: *const f32,
+    to: *mut u16,
+    range: *const Range,
+    side: u32,
+    pack: Pack,
+) {
     let row_vectors = (pack.to_pitch as usize / PER_VECTOR).max(1) as u32;
     let matrix = thread::block_idx_z() as usize;
     let from = from.wrapping_add(matrix * pack.from_stride as usize);
@@ -170,15 +177,13 @@ impl<E: Input, const A: i32, const B: i32> OperandSource for SplitSS<E, A, B> {
         k_tiles: u32,
         warpgroup: usize,
     ) -> S {
+        // The compiler would unroll a loop over as many, for which there are too few registers.
+        let stages = opaque(PRODUCTS) as u32;
         let mut promoted = S::ZERO;
         for _ in 0..k_tiles {
             // SAFETY: the contract is that of this function: a k-tile has these stages.
             let accumulators: S = unsafe {
-                SS::<E, A, B>::accumulate::<S, R, CONSUMERS>(
-                    pipeline,
-                    Self::K_TILE_STAGES,
-                    warpgroup,
-                )
+                SS::<E, A, B>::accumulate::<S, R, CONSUMERS>(pipeline, stages, warpgroup)
             };
             for register in 0..S::COLUMNS / 2 {
                 promoted.set(

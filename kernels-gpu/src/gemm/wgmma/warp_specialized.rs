@@ -156,8 +156,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 0
             };
             for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
-                let matrices =
-                    is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix });
+                let matrices = is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix });
                 for of_k_tile in 0..W::K_TILE_STAGES {
                     let at = StageCoord {
                         top,
