@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::HashSet;
 use warpladder::check;
-use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::engine::{Engine, EngineKind};
 use warpladder::gemm::tuning::Choices;
 use warpladder::gemm::{self, DeviceLimits, HOPPER, Precision};
 use warpladder::plan::Plan;
@@ -102,7 +102,19 @@ fn errors(case: &Case, output: &[f32]) -> [f64; 2] {
     [largest, total / (m * n) as f64]
 }
 
-/// The product of these operands by fused multiply-adds.
+/// The product of A and B by a chain of fused multiply-adds for each element of C, as libraries have
+/// them that do not split k.
+fn chains(case: &Case) -> Vec<f32> {
+    let [m, n, k] = case.product.extents.map(|extent| extent as usize);
+    let element = |index: usize| {
+        let (a, b) = (&case.a[index / n * k..], &case.b[index % n * k..]);
+        let pairs = a.iter().zip(b).take(k);
+        pairs.fold(0.0_f32, |sum, (a, b)| a.mul_add(*b, sum))
+    };
+    (0..m * n).map(element).collect()
+}
+
+/// The product of these operands by `sgemm`.
 fn plain(engine: &dyn Engine, case: &Case) -> Vec<f32> {
     let product = gemm::Description {
         precision: Precision::Native,
@@ -120,8 +132,13 @@ fn all_layouts(engine: &dyn Engine) {
             let (padding, batch, beta) =
                 [(0, 1, 0.0), (3, 2, 2.0), (8, 1, -0.5)][(turn + other) % 3];
             let case = case(extents, transposed, padding, batch, beta);
-            for choice in by_warpgroups(&case, 4) {
-                entries.insert(choice.entry);
+            // On the emulator a quarter of them by turns, and each kernel once.
+            for (index, choice) in by_warpgroups(&case, 4).into_iter().enumerate() {
+                let is_new = entries.insert(choice.entry);
+                let has_turn = (index + turn + other) % 4 == 0;
+                if !is_new && !has_turn && engine.kind() != EngineKind::Gpu {
+                    continue;
+                }
                 let plan = planned(&case, &choice);
                 for output in case.run(engine, plan, 2) {
                     let k = extents[2] as usize + 2;
@@ -176,17 +193,20 @@ fn products_in_terms_are_as_accurate_as_fused_multiply_adds() {
             let whole = |choice: &&GemmPlan| choice.decomposition == Decomposition::DataParallel;
             let choice = choices.iter().find(whole).unwrap();
             let found = case.run(&engine, planned(&case, choice), 1).remove(0);
-            let plain = errors(&case, &plain(&engine, &case));
+            let plain = errors(&case, &chains(&case));
             let split = errors(&case, &found);
             println!(
                 "k {k:5} {name:23}: plain {:.2e} {:.2e}, split {:.2e} {:.2e}",
                 plain[0], plain[1], split[0], split[1]
             );
-            assert!(split[1] <= 1.25 * plain[1], "{name}, k {k}: the mean error");
-            assert!(
-                split[0] <= 2.0 * plain[0],
-                "{name}, k {k}: the largest error"
-            );
+            // A short sum has few roundings to save.
+            let factor = if k < 1000 { 1.5 } else { 1.0 };
+            for (what, plain, split) in [
+                ("largest", plain[0], split[0]),
+                ("mean", plain[1], split[1]),
+            ] {
+                assert!(split <= factor * plain, "{name}, k {k}: the {what} error");
+            }
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::gemm::wgmma::stage::{
 use core::marker::PhantomData;
 use cuda_std::cluster;
 use cuda_std::griddepcontrol;
+use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma;
@@ -144,6 +145,11 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     ) {
         // A matrix that the whole batch shares is the only one of its tensor map.
         let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
+        // Several are a loop that is not unrolled: the producer has few registers.
+        let stages = match W::K_TILE_STAGES {
+            1 => 1,
+            stages => opaque(stages as usize) as u32,
+        };
         let mut work_units = self.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
             let coord = self.tiles.coord(unit.tile);
@@ -157,7 +163,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             };
             for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
                 let matrices = is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix });
-                for of_k_tile in 0..W::K_TILE_STAGES {
+                for of_k_tile in 0..stages {
                     let at = StageCoord {
                         top,
                         left: coord.column,
