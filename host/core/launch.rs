@@ -133,6 +133,8 @@ pub enum Param {
     InputPtr(usize),
     /// The pointer to the output.
     Output,
+    /// A null pointer.
+    Null,
     /// The pointer to the memory that the launches of a plan share.
     Workspace,
     /// The pointer to a byte of that memory, counted from its start.

@@ -10,8 +10,8 @@ use kernels_gpu::gemm::planner::KernelSet;
 use kernels_gpu::gemm::planner::kernel_set::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_80, OF_BF16_90, OF_BF16_TO_BF16,
     OF_BF16_TO_BF16_80, OF_BF16_TO_BF16_90, OF_F16, OF_F16_80, OF_F16_90, OF_F16_TO_F16,
-    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_TF32_80, OF_TF32_90, SGEMM,
-    SGEMM_PORTABLE,
+    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_F32_SPLIT_90, OF_TF32_80, OF_TF32_90,
+    SGEMM, SGEMM_PORTABLE,
 };
 
 /// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16),
@@ -119,7 +119,10 @@ impl GemmInput for f32 {
     }
 
     fn split_kernels(compute_capability: ComputeCapability) -> Option<&'static KernelSet> {
-        of_ampere(compute_capability, &OF_F32_SPLIT_80)
+        match newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) {
+            HOPPER => of_ampere(compute_capability, &OF_F32_SPLIT_90),
+            _ => of_ampere(compute_capability, &OF_F32_SPLIT_80),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use crate::ptx;
 use kernels_gpu::gemm::epilogue::fusion::FusionParams;
+use kernels_gpu::gemm::mma::split::RANGE_BYTES;
 use kernels_gpu::gemm::planner::{
     Decomposition, GemmPlan, GemmProblem, KernelSet, TileScheduler, kernel_set,
 };
@@ -297,6 +298,12 @@ impl<T: GemmInput> Description<T> {
         };
         // Where there are no kernels, `plan` says so.
         match self.kernels(device) {
+            Ok(kernels) if kernels.splits_operands => GemmProblem {
+                // Whole vectors of terms: the split kernel makes them.
+                vectors: [true; 2],
+                tma_store: Oriented::of(self).problem(problem).tma_store,
+                ..problem
+            },
             Ok(kernels) if !kernels.persistent_tiles.is_empty() => {
                 Oriented::of(self).problem(problem)
             }
@@ -377,11 +384,10 @@ pub fn plan_choice<T: GemmInput>(
         kernels.takes_fusion && kernels.tiles.iter().any(|tile| tile.entry == choice.entry);
     let [mut params, reduction_params] = parameters(description, choice, &mut plan);
     if takes_fusion {
-        let fusion = description.fusion.params(description.c_16bit);
-        params.push(Param::Bytes(bytes(&fusion)));
-        // Where there is no bias or residual the pointer is not used.
-        let pointer = |input: Option<usize>| input.map_or(Param::Output, Param::InputPtr);
-        params.extend(description.fusion.inputs().map(pointer));
+        params.extend(fusion_parameters(description));
+        if description.precision == Precision::F32Split {
+            params.push(Param::Null);
+        }
     }
     plan.launches.push(PlannedLaunch {
         entry: choice.entry,
@@ -404,7 +410,47 @@ pub fn plan_choice<T: GemmInput>(
             params: reduction_params,
         }
     }));
+    let in_terms = kernels.splits_operands && !takes_fusion;
+    let fallback = in_terms.then(|| description.problem(device));
+    let fallback = fallback.and_then(|problem| kernels.data_parallel_grid(&problem));
+    plan.launches.extend(fallback.map(|choice| PlannedLaunch {
+        entry: choice.entry,
+        compute_capability: module(choice.entry),
+        grid: choice.grid,
+        block: Dim3::new(choice.threads, 1, 1),
+        cluster: Dim3::ONE,
+        shared_bytes: choice.shared_bytes,
+        params: fallback_parameters(description, &choice),
+    }));
     plan
+}
+
+/// The parameters of the kernel that computes a product where terms of its operands are not exact.
+fn fallback_parameters<T: GemmInput>(
+    description: &Description<T>,
+    choice: &GemmPlan,
+) -> Vec<Param> {
+    let mut params = vec![
+        Param::Input(0),
+        Param::Input(1),
+        Param::Output,
+        // Tiles that are not split need no workspace.
+        Param::Null,
+        Param::Product(bytes(&description.params())),
+        Param::Bytes(bytes(&grid_scheduler(description, choice))),
+    ];
+    params.extend(fusion_parameters(description));
+    params.push(Param::Workspace);
+    params
+}
+
+/// The parameters of fused operators, bias and residual.
+fn fusion_parameters<T: GemmInput>(description: &Description<T>) -> [Param; 3] {
+    let fusion = description.fusion.params(description.c_16bit);
+    // Where there is no bias or residual the pointer is not used.
+    let pointer = |input: Option<usize>| input.map_or(Param::Output, Param::InputPtr);
+    let [bias, residual] = description.fusion.inputs().map(pointer);
+    [Param::Bytes(bytes(&fusion)), bias, residual]
 }
 
 /// The parameters of the GEMM and of the reduction kernel behind it. The copies that operands need
@@ -443,10 +489,19 @@ fn parameters<T: GemmInput>(
         }
         TileScheduler::Persistent { config, params } => {
             let oriented = Oriented::of(description);
+            // The range of split operands comes before all else.
+            let workspace = match description.precision {
+                Precision::Native => Param::Workspace,
+                Precision::F32Split => {
+                    plan.workspace_bytes += RANGE_BYTES;
+                    plan.zeroed_bytes += RANGE_BYTES;
+                    Param::WorkspaceAt(RANGE_BYTES)
+                }
+            };
             let maps = [Param::TensorMaps(oriented.tensor_maps(config, plan))];
             let gemm = Param::Product(bytes(&oriented.product.params()));
             let scheduler = Param::Bytes(bytes(params));
-            let common = [Param::Output, Param::Workspace, gemm, scheduler];
+            let common = [Param::Output, workspace, gemm, scheduler];
             let [bm, bn, _] = config.tile;
             let tile = [bm, bn, oriented.is_transposed.into()].map(Param::U32);
             [[&maps[..], &common].concat(), [&common[..], &tile].concat()]

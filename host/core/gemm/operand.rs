@@ -4,15 +4,16 @@
 //! TMA takes matrices whose rows begin at multiples of 16 bytes, and the tensor cores take TF32
 //! operands that are K-major. Other operands are copied into the workspace first.
 
-use super::{Description, GemmInput, HOPPER, PORTABLE};
+use super::{Description, GemmInput, HOPPER, PORTABLE, Precision};
 use crate::launch::{Dim3, Param, Region, TensorMap};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
+use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::GemmProblem;
 use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
-use kernels_gpu::gemm::wgmma::{multicast, stage};
+use kernels_gpu::gemm::wgmma::{multicast, split, stage};
 use kernels_gpu::ladder::transpose::transpose_fast;
 
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
@@ -25,7 +26,8 @@ const OPERAND_ALIGN: u64 = 256;
 const MAX_BLOCKS: u64 = 65_535;
 
 /// The kernels that copy operands.
-pub(super) const PACK_KERNELS: [&str; 4] = [
+pub(super) const PACK_KERNELS: [&str; 5] = [
+    "split_f32",
     "pack_16",
     "pack_32",
     "pack_transposed_16",
@@ -59,25 +61,44 @@ pub(super) struct Oriented<T: GemmInput> {
 }
 
 impl<T: GemmInput> Oriented<T> {
-    const ELEMENT_BYTES: u32 = size_of::<T>() as u32;
+    /// Bytes of an element of A and B, or of a term of one.
+    fn element_bytes(&self) -> u32 {
+        match self.is_split() {
+            true => size_of::<u16>() as u32,
+            false => size_of::<T>() as u32,
+        }
+    }
 
     /// Elements of A and B whose multiples rows begin at.
-    const VECTOR: u32 = ROW_BYTES / Self::ELEMENT_BYTES;
+    fn vector(&self) -> u32 {
+        ROW_BYTES / self.element_bytes()
+    }
+
+    /// Whether the operands are split into terms.
+    fn is_split(&self) -> bool {
+        self.product.precision == Precision::F32Split
+    }
 
     /// The tensor cores take 4-byte operands as TF32.
-    const IS_TF32: bool = Self::ELEMENT_BYTES == 4;
+    fn is_tf32(&self) -> bool {
+        self.element_bytes() == 4
+    }
 
     /// The orientation in which a kernel takes a product.
     pub fn of(product: &Description<T>) -> Self {
-        let product = with_vectors_k_major(*product, Self::VECTOR);
+        let as_it_is = |product: Description<T>| Oriented {
+            product,
+            inputs: [0, 1],
+            is_transposed: false,
+        };
+        if product.precision == Precision::F32Split {
+            return as_it_is(*product);
+        }
+        let product = with_vectors_k_major(*product, ROW_BYTES / size_of::<T>() as u32);
         // The tensor cores take K-major TF32 only. A that does not lie so can go through registers,
         // and in Cᵀ = Bᵀ · Aᵀ it is B that does.
-        if !Self::IS_TF32 || product.transposed[1] {
-            return Oriented {
-                product,
-                inputs: [0, 1],
-                is_transposed: false,
-            };
+        if !as_it_is(product).is_tf32() || product.transposed[1] {
+            return as_it_is(product);
         }
         let swapped = |[a, b, c]: [u32; 3]| [b, a, c];
         let [transposed_a, transposed_b] = product.transposed;
@@ -117,7 +138,7 @@ impl<T: GemmInput> Oriented<T> {
             let operand = self.operand(side, plan.workspace_bytes);
             if let Region::Workspace(start) = operand.region {
                 let elements = operand.stride * u64::from(operand.matrices);
-                plan.workspace_bytes = start + elements * u64::from(Self::ELEMENT_BYTES);
+                plan.workspace_bytes = start + elements * u64::from(self.element_bytes());
             }
             plan.launches.extend(operand.copy.clone());
             operand
@@ -125,8 +146,8 @@ impl<T: GemmInput> Oriented<T> {
         let [m, n, _] = self.product.extents;
         let [bm, bn, _] = config.tile;
         let mut maps = vec![
-            operands[0].map(Self::ELEMENT_BYTES, [m, bm], 1),
-            operands[1].map(Self::ELEMENT_BYTES, [n, bn], config.cluster_size),
+            operands[0].map(self.element_bytes(), [m, bm], 1),
+            operands[1].map(self.element_bytes(), [n, bn], config.cluster_size),
         ];
         if self.has_tma_store() {
             let element_bytes = self.output_bytes();
@@ -153,7 +174,7 @@ impl<T: GemmInput> Oriented<T> {
     /// Bytes of an element of C.
     fn output_bytes(&self) -> u32 {
         match self.product.c_16bit {
-            true => Self::ELEMENT_BYTES,
+            true => self.element_bytes(),
             false => size_of::<T::Output>() as u32,
         }
     }
@@ -191,10 +212,10 @@ impl<T: GemmInput> Oriented<T> {
     /// what is inside; or because it must be copied anyway, and its rows are shorter than
     /// half of what the other copy takes at a time.
     fn is_copied_k_major(&self, side: usize) -> bool {
-        if self.is_stored_k_major(side) {
+        if self.is_stored_k_major(side) || self.is_split() {
             return false;
         }
-        if Self::IS_TF32 {
+        if self.is_tf32() {
             let from_registers = self.is_transposed && side == 0;
             return !from_registers;
         }
@@ -204,7 +225,7 @@ impl<T: GemmInput> Oriented<T> {
             0 => extent < MAX_ROWS && !extent.is_multiple_of(of_box),
             _ => extent < of_box,
         };
-        is_little_of_boxes || (!self.lies(side, Self::VECTOR) && extent < pack::THREADS as u32 / 2)
+        is_little_of_boxes || (!self.lies(side, self.vector()) && extent < pack::THREADS as u32 / 2)
     }
 
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not
@@ -225,7 +246,7 @@ impl<T: GemmInput> Oriented<T> {
         let matrices = if stride == 0 { 1 } else { batch };
         let k_major = self.is_k_major(side);
         let turn = self.is_copied_k_major(side);
-        if self.lies(side, Self::VECTOR) && !turn {
+        if self.lies(side, self.vector()) && !turn && !self.is_split() {
             return Operand {
                 region: Region::Input(self.inputs[side]),
                 rows,
@@ -243,8 +264,9 @@ impl<T: GemmInput> Oriented<T> {
         } else {
             [rows, columns]
         };
-        let to_pitch = to_columns.next_multiple_of(Self::VECTOR);
+        let to_pitch = to_columns.next_multiple_of(self.vector());
         let to_stride = u64::from(to_rows) * u64::from(to_pitch);
+        let terms = if self.is_split() { TERMS as u32 } else { 1 };
         let description = Pack {
             rows,
             columns,
@@ -258,10 +280,29 @@ impl<T: GemmInput> Oriented<T> {
             rows: to_rows,
             columns: to_columns,
             pitch: to_pitch,
-            matrices,
+            matrices: matrices * terms,
             stride: to_stride,
             k_major,
             copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
+        }
+    }
+
+    /// The launch that writes the terms of an operand. The range lies at the start of the workspace.
+    fn split(&self, side: usize, start: u64, pack: &Pack, matrices: u32) -> PlannedLaunch {
+        PlannedLaunch {
+            entry: "split_f32",
+            compute_capability: HOPPER,
+            grid: [split::blocks(pack.rows, pack.to_pitch), 1, matrices.into()],
+            block: Dim3::new(split::THREADS as u32, 1, 1),
+            cluster: Dim3::ONE,
+            shared_bytes: 0,
+            params: vec![
+                Param::InputPtr(self.inputs[side]),
+                Param::WorkspaceAt(start),
+                Param::Workspace,
+                Param::U32(side as u32),
+                Param::Bytes(super::bytes(pack)),
+            ],
         }
     }
 
@@ -272,12 +313,15 @@ impl<T: GemmInput> Oriented<T> {
         pack: &Pack,
         (turn, matrices): (bool, u32),
     ) -> PlannedLaunch {
+        if self.is_split() {
+            return self.split(side, start, pack, matrices);
+        }
         let dense = matrices == 1
             && self.product.aligned[side]
             && pack.from_pitch == pack.columns
             && pack.to_pitch == pack.rows;
         let index = self.inputs[side];
-        if turn && dense && Self::IS_TF32 {
+        if turn && dense && self.is_tf32() {
             return transposed_dense(index, start, pack);
         }
         let entry = match (turn, size_of::<T>()) {
@@ -291,7 +335,7 @@ impl<T: GemmInput> Oriented<T> {
             [tiles(pack.columns), tiles(pack.rows).min(MAX_BLOCKS)]
         } else {
             [
-                pack::copy_blocks(pack.rows, pack.to_pitch, Self::ELEMENT_BYTES),
+                pack::copy_blocks(pack.rows, pack.to_pitch, self.element_bytes()),
                 1,
             ]
         };

@@ -13,6 +13,11 @@ pub enum Precision {
     /// from compute capability 8.0 on. Errors are of the size of those of fused multiply-adds, or
     /// smaller. Blocks with elements other than zero below 2⁻¹¹⁰, or above the largest
     /// bfloat16, take fused multiply-adds, which is slower.
+    ///
+    /// On compute capability 9.0 larger products are computed by `wgmma`, unless operators are
+    /// fused with them. The terms take 6 bytes of workspace for each element of A and B. Where an
+    /// element is outside of the range above, or k times the largest products are above 2¹²⁵, the
+    /// launch behind it computes all of C as before: the host does not wait to learn of it.
     F32Split,
 }
 

@@ -256,6 +256,7 @@ impl Loaded {
                 }
                 Param::InputPtr(index) => Arg::Ptr(operands.inputs[*index].0),
                 Param::Output => Arg::Ptr(operands.output),
+                Param::Null => Arg::Ptr(DevicePtr(0)),
                 Param::Workspace => Arg::Ptr(operands.workspace),
                 Param::WorkspaceAt(offset) => Arg::Ptr(operands.start(Region::Workspace(*offset))),
                 Param::TensorMaps(_) => Arg::Ptr(DevicePtr(operands.maps.0 + self.maps_at)),

@@ -40,7 +40,7 @@ pub(super) fn mma_tf32(request: &PlanRequest) -> Result<Plan, PlanError> {
 
 /// `gemm_f32_split`.
 pub(super) fn f32_split(request: &PlanRequest) -> Result<Plan, PlanError> {
-    with_precision::<f32>(request, COMPUTE_CAPABILITY, Precision::F32Split)
+    with_precision::<f32>(request, request.generation, Precision::F32Split)
 }
 
 /// The GEMM of dense matrices for the request's operation, by the kernels of a `generation` that is

@@ -15,5 +15,6 @@ mod gemm;
 mod mutation;
 mod ncu;
 mod properties;
+mod split_gemm;
 mod stepping;
 mod tensor_gemm;

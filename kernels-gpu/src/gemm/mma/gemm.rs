@@ -131,7 +131,9 @@ fn output<N: Output<Wide = f32>, F: ElementOp>(
 macro_rules! mma_kernels {
     ($(
         $prefix:ident, $list:ident: $element:ty, $stored:ty, $c_16bit:ty, $module:ident {
-            $($tile:ident, $size:ident { $($layout:ident: $a:ident, $b:ident;)* })*
+            $($tile:ident, $size:ident {
+                $($layout:ident: $a:ident, $b:ident, [$($range:ident)?];)*
+            })*
         }
     )*) => {
         pastey::paste! {
@@ -144,7 +146,8 @@ macro_rules! mma_kernels {
                     ///
                     /// # Safety
                     /// See [`tile_config`](crate::gemm::tile_config). C is of the type that
-                    /// `fusion` says; `bias` and `residual` are as [`Chosen::new`] asks.
+                    /// `fusion` says; `bias` and `residual` are as [`Chosen::new`] asks. A range is
+                    /// as [`split::is_left_out`] asks.
                     #[cuda_std::kernel(
                         max_threads = $tile::THREADS as u32,
                         min_blocks = $tile::MIN_BLOCKS,
@@ -159,7 +162,15 @@ macro_rules! mma_kernels {
                         fusion: FusionParams,
                         bias: *const u8,
                         residual: *const u8,
+                        $($range: *const split::Range,)?
                     ) {
+                        $(
+                            // SAFETY: the kernel's contract says what the range is. All threads are
+                            // here.
+                            if unsafe { split::is_left_out($range, params.k) } {
+                                return;
+                            }
+                        )?
                         let memory = cuda_std::shared::dynamic_shared_mem::<u8>();
                         let operands = Operands { a: a.as_ptr(), b: b.as_ptr() };
                         let tile = [$tile::BM as u32, $tile::BN as u32];
@@ -317,24 +328,24 @@ impl MmaTile for SmallSplit {
 macro_rules! mma_families {
     ($(
         $prefix:ident, $list:ident, $large:ident, $small:ident:
-        $element:ty, $stored:ty, $c_16bit:ty, $module:ident;
+        $element:ty, $stored:ty, $c_16bit:ty, $module:ident $range:tt;
     )*) => {
         mma_kernels! {
             $(
                 $prefix, $list: $element, $stored, $c_16bit, $module {
                     $large, _128x128_ {
-                        nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
-                        nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;
-                        tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
-                        tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS;
+                        nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
+                        nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
+                        tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
+                        tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
                     }
                     $small, _64x64_ {
-                        nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
-                        nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;
-                        tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
-                        tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS;
+                        nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
+                        nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
+                        tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
+                        tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
                     }
-                    SmallElements, _64x64_ { elements: ANY, ANY; }
+                    SmallElements, _64x64_ { elements: ANY, ANY, $range; }
                 }
             )*
         }
@@ -342,8 +353,8 @@ macro_rules! mma_families {
 }
 
 mma_families! {
-    gemm_f16, OF_F16, Large, Small: F16, u16, f16, multistage;
-    gemm_bf16, OF_BF16, Large, Small: Bf16, u16, bf16, multistage;
-    gemm_tf32, OF_TF32, Large, Small: Tf32, f32, f32, multistage;
-    gemm_f32_split, OF_F32_SPLIT, LargeSplit, SmallSplit: SplitF32, f32, f32, split;
+    gemm_f16, OF_F16, Large, Small: F16, u16, f16, multistage [];
+    gemm_bf16, OF_BF16, Large, Small: Bf16, u16, bf16, multistage [];
+    gemm_tf32, OF_TF32, Large, Small: Tf32, f32, f32, multistage [];
+    gemm_f32_split, OF_F32_SPLIT, LargeSplit, SmallSplit: SplitF32, f32, f32, split [range];
 }

@@ -41,7 +41,9 @@
 use super::multistage::{Accumulators, WarpTile, for_each_k_tile};
 use super::operand::{self, MMA_M, MMA_N, Panel, TileElement};
 use crate::gemm::copy::layout;
+use core::sync::atomic::Ordering::Relaxed;
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::atomic::{self, AtomicU32};
 use cuda_std::float16::{PackX2, bf16};
 use cuda_std::hint::{opaque, rolled};
 use cuda_std::mma::{Bf16, Input, Tf32};
@@ -68,22 +70,22 @@ impl TileElement for SplitF32 {
 }
 
 /// Terms of an element.
-const TERMS: usize = 3;
+pub const TERMS: usize = 3;
 
 /// The terms of A and of B whose products are computed, besides the first of both: the least first.
-const SMALL_PRODUCTS: [[usize; 2]; 5] = [[2, 0], [0, 2], [1, 1], [1, 0], [0, 1]];
+pub const SMALL_PRODUCTS: [[usize; 2]; 5] = [[2, 0], [0, 2], [1, 1], [1, 0], [0, 1]];
 
 /// The least magnitude whose three terms are exact, 2⁻¹¹⁰, as bits of f32: the last bit of its
 /// fraction is that of the least bfloat16, 2⁻¹³³.
 const LEAST: u32 = (127 - 110) << 23;
 
 /// Four elements that are neighbours along k, as two registers for each term.
-type Terms = [[u32; 2]; TERMS];
+pub type Terms = [[u32; 2]; TERMS];
 
 /// Splits four neighbours. `least` becomes the least of their magnitudes that are not zero, as bits
 /// less 1.
 #[inline(always)]
-fn split(elements: [u32; 4], least: &mut u32) -> Terms {
+pub fn split(elements: [u32; 4], least: &mut u32) -> Terms {
     let mut terms = [[0; 2]; TERMS];
     for e in 0..4 {
         // Zero becomes the largest number.
@@ -101,6 +103,93 @@ fn split(elements: [u32; 4], least: &mut u32) -> Terms {
         }
     }
     terms
+}
+
+/// What the elements of a GEMM's operands are like, in device memory: the kernels that write terms
+/// note it, the kernel that multiplies terms computes C where they are inside of the range, and
+/// these kernels compute it where they are not. All words are zero before the launches and after.
+#[repr(C)]
+pub struct Range {
+    /// The largest magnitudes of A and of B, as bits of f32.
+    largest: [AtomicU32; 2],
+    /// Not 0 where an element that is not 0 has no three exact terms.
+    is_small: AtomicU32,
+    /// Blocks of the last kernel that have read the others.
+    arrivals: AtomicU32,
+}
+
+/// Bytes of a [`Range`] at the start of the workspace, before all else.
+pub const RANGE_BYTES: u64 = 256;
+
+/// The largest bfloat16, as bits of f32.
+const LARGEST: u32 = 0x7f7f_0000;
+
+/// The largest sum of magnitudes, 2¹²⁵: with what is rounded, terms and sums stay finite.
+const LARGEST_SUM: f32 = f32::from_bits((127 + 125) << 23);
+
+impl Range {
+    /// Notes elements of A or B, `side` 0 or 1: the largest magnitude, as bits of f32, and the
+    /// least that is not zero, as [`split`] has it.
+    ///
+    /// # Safety
+    /// All lanes of the warp execute it.
+    #[inline(always)]
+    pub unsafe fn extend(&self, side: usize, largest: u32, least: u32) {
+        // Most warps find a larger one there, and do not write.
+        let raise = |word: &AtomicU32, value: u32| {
+            if word.load(Relaxed) < value {
+                word.fetch_max(value, Relaxed);
+            }
+        };
+        // SAFETY: all lanes are here by the contract.
+        let largest =
+            unsafe { warp::warp_reduce(warp::FULL_MASK, largest, warp::WarpReductionOp::Max) };
+        // SAFETY: the same.
+        let least =
+            unsafe { warp::warp_reduce(warp::FULL_MASK, least, warp::WarpReductionOp::Min) };
+        if warp::lane_id() == 0 {
+            raise(&self.largest[side], largest);
+            if least < LEAST - 1 {
+                raise(&self.is_small, 1);
+            }
+        }
+    }
+
+    /// Whether three terms of each element are exact, and sums of `k` products finite.
+    #[inline(always)]
+    pub fn is_inside(&self, k: u32) -> bool {
+        let [a, b] = [self.largest[0].load(Relaxed), self.largest[1].load(Relaxed)];
+        let sum = f32::from_bits(a) * f32::from_bits(b) * k as f32;
+        a <= LARGEST && b <= LARGEST && sum <= LARGEST_SUM && self.is_small.load(Relaxed) == 0
+    }
+}
+
+/// Whether this block has nothing to compute: the elements are inside of `range`, which is null
+/// where these kernels compute C in any case. The last block to ask sets the range to zero.
+///
+/// # Safety
+/// All threads of all blocks execute it, once. `range` is null, or valid, and no other kernel
+/// accesses it meanwhile.
+#[inline(always)]
+pub unsafe fn is_left_out(range: *const Range, k: u32) -> bool {
+    if range.is_null() {
+        return false;
+    }
+    let mut is_inside = false;
+    if thread::thread_idx_x() == 0 {
+        let blocks = thread::grid_dim_x() * thread::grid_dim_y() * thread::grid_dim_z();
+        // SAFETY: the range is valid by the contract.
+        let range = unsafe { &*range };
+        is_inside = range.is_inside(k);
+        // SAFETY: it is a word of device memory that is accessed atomically.
+        if unsafe { atomic::count(range.arrivals.as_ptr()) } + 1 == blocks {
+            range.largest[0].store(0, Relaxed);
+            range.largest[1].store(0, Relaxed);
+            range.is_small.store(0, Relaxed);
+            range.arrivals.store(0, Relaxed);
+        }
+    }
+    thread::sync_threads_or(u32::from(is_inside)) != 0
 }
 
 /// Whether tiles of this layout are K-major in shared memory.

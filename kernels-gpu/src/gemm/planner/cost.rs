@@ -165,6 +165,19 @@ pub(super) const WGMMA: &[TileCost] = &[
     TileCost::of_columns([64, 64], 3.94, 21.4),
 ];
 
+/// The same for f32 in terms of bf16: six products of each k-tile. Not measured.
+pub(super) const WGMMA_F32_SPLIT: &[TileCost] = &[
+    TileCost::of_columns([128, 192], 6.0 * 4.35, 30.7),
+    TileCost::of_columns([128, 128], 6.0 * 4.85, 30.3),
+    TileCost::of_columns([128, 64], 6.0 * 6.37, 37.1),
+];
+
+/// Clocks of the three launches beside that of a GEMM in terms, and bytes that the first two move
+/// for an element. Not measured.
+pub(super) const SPLIT_LAUNCHES: f64 = 9000.0;
+/// See [`SPLIT_LAUNCHES`].
+pub(super) const SPLIT_BYTES: f64 = 10.0;
+
 impl ReductionCost {
     const fn new(start: f64, round: f64, byte: f64) -> Self {
         ReductionCost { start, round, byte }

@@ -1,7 +1,7 @@
 //! The kernels of each element type that the planner chooses among.
 
 use super::cost::{self, TileCost};
-use super::{GemmPlan, GemmProblem, persistent};
+use super::{Decomposition, GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
 use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm};
 use crate::gemm::simt::{portable, sgemm};
@@ -28,8 +28,12 @@ pub struct KernelSet {
     /// [fused operator](crate::gemm::epilogue::fusion::FusionParams), bias and residual as well,
     /// and C as either type of elements. Their work units begin at multiples of BK along k.
     pub takes_fusion: bool,
-    /// What the tiles take.
+    /// Whether the persistent kernels take operands of f32 [in terms](crate::gemm::mma::split).
+    /// Kernels of these tiles compute C where terms are not exact.
+    pub splits_operands: bool,
+    /// What the tiles take, and what those of persistent kernels take.
     pub(super) costs: &'static [TileCost],
+    pub(super) persistent_costs: &'static [TileCost],
 }
 
 /// f32, from compute capability 8.0 on.
@@ -46,7 +50,9 @@ pub const SGEMM: KernelSet = KernelSet {
     reduce: "sgemm_reduce",
     element_bytes: 4,
     takes_fusion: false,
+    splits_operands: false,
     costs: cost::F32,
+    persistent_costs: &[],
 };
 
 /// f64, from compute capability 8.0 on.
@@ -136,6 +142,14 @@ pub const OF_BF16_TO_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16_TO_BF16
 /// TF32 by warpgroups, with a C of f32. B is K-major.
 pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
 
+/// f32 in terms of bf16 by warpgroups, and by `mma.sync` where products are small.
+pub const OF_F32_SPLIT_90: KernelSet = KernelSet {
+    persistent_tiles: kernels::OF_F32_SPLIT,
+    splits_operands: true,
+    persistent_costs: cost::WGMMA_F32_SPLIT,
+    ..OF_F32_SPLIT_80
+};
+
 /// Kernels for 16-bit elements on any generation.
 const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) -> KernelSet {
     KernelSet {
@@ -168,7 +182,7 @@ const fn by_warpgroups(
     KernelSet {
         persistent_tiles,
         compute_capability: 90,
-        costs: cost::WGMMA,
+        persistent_costs: cost::WGMMA,
         ..portable_16_bits(&[], reduce)
     }
 }
@@ -195,6 +209,7 @@ pub const ALL: &[KernelSet] = &[
     OF_F16_TO_F16_90,
     OF_BF16_TO_BF16_90,
     OF_TF32_90,
+    OF_F32_SPLIT_90,
 ];
 
 impl KernelSet {
@@ -206,12 +221,25 @@ impl KernelSet {
         Some(best)
     }
 
+    /// The plan with the least predicted time of those by [`tiles`](Self::tiles) that are not split.
+    pub fn data_parallel_grid(&self, problem: &GemmProblem) -> Option<GemmPlan> {
+        let grids = KernelSet {
+            persistent_tiles: &[],
+            gemv_kernels: None,
+            ..*self
+        };
+        let plans = grids.candidates(problem);
+        let plans = plans.filter(|(_, plan)| plan.decomposition == Decomposition::DataParallel);
+        let best = plans.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        best.map(|(_, plan)| plan)
+    }
+
     /// All plans, each with the clocks that it should take.
     pub fn candidates(&self, problem: &GemmProblem) -> impl Iterator<Item = (f64, GemmPlan)> {
         let tiles = self.tiles.iter().filter(|tile| fits(tile, problem));
         let grids = tiles.flat_map(|tile| self.grid_candidates(tile, problem));
         let tiles = self.persistent_tiles.iter().copied().flatten();
-        let tiles = tiles.filter(|tile| fits(tile, problem));
+        let tiles = tiles.filter(|tile| !problem.fused && fits(tile, problem));
         let persistent = tiles.flat_map(|tile| persistent::candidates(self, tile, problem));
         grids.chain(persistent).chain(self.gemv_candidates(problem))
     }
@@ -219,15 +247,16 @@ impl KernelSet {
     /// The kernels, each with the compute capability of its module, times 10.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u32)> {
         let tiles = self.tiles.iter();
-        let tiles = tiles.chain(self.persistent_tiles.iter().copied().flatten());
+        let persistent = self.persistent_tiles.iter().copied().flatten();
         let capability = self.compute_capability;
-        let reduce = match self.persistent_tiles {
-            [] => (self.reduce, PORTABLE),
-            _ => (self.reduce, capability),
+        let reduce = match self.tiles {
+            [] => (self.reduce, HOPPER),
+            _ => (self.reduce, PORTABLE),
         };
         let gemv = self.gemv_kernels.into_iter().flatten();
         tiles
             .map(move |tile| (tile.entry, capability))
+            .chain(persistent.map(|tile| (tile.entry, HOPPER)))
             .chain(gemv.map(|(entry, _)| (entry, PORTABLE)))
             .chain([reduce])
     }
@@ -235,6 +264,9 @@ impl KernelSet {
 
 /// The oldest compute capability, times 10.
 const PORTABLE: u32 = 70;
+
+/// That of the persistent kernels.
+const HOPPER: u32 = 90;
 
 /// Whether the kernel takes the layouts of A and B, and its blocks fit on the device.
 fn fits(tile: &TileConfig, problem: &GemmProblem) -> bool {

@@ -4,6 +4,7 @@
 use super::cost::{self, CLUSTER, KERNEL_BESIDE, PERSISTENT, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch, StreamK};
 use super::{ReductionMode, TileScheduler, TileSchedulerParams};
+use crate::gemm::mma::split::TERMS;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::persistent::{GROUP_M_ONE_WAVE, TileGrid, counters};
@@ -24,15 +25,20 @@ pub(super) fn candidates(
     let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_cluster(config.cluster_size);
     let tile = Tile {
         config,
-        cost: TileCost::of(kernels.costs, config),
+        cost: TileCost::of(kernels.persistent_costs, config),
         problem: *problem,
         k_tiles: k_tiles(k, bk as usize),
+        splits_operands: kernels.splits_operands,
     };
     let reduce = kernels.reduce;
     let sms = problem.multiprocessors.max(1);
     let grids = are_counted.then(|| grids(config.cluster_size, tiles.count(), tile.k_tiles, sms));
     let grids = grids.into_iter().flatten();
-    grids.map(move |grid| (tile.clocks(&grid), tile.plan(&grid, reduce)))
+    // The reduction kernel does not know whether the partial sums were computed.
+    let takes_kernel = !kernels.splits_operands;
+    grids
+        .filter(move |grid| takes_kernel || grid.reduction != ReductionMode::Kernel)
+        .map(move |grid| (tile.clocks(&grid), tile.plan(&grid, reduce)))
 }
 
 /// What a persistent grid computes: the tiles of one configuration.
@@ -43,6 +49,8 @@ struct Tile {
     problem: GemmProblem,
     /// k-tiles of a tile.
     k_tiles: u32,
+    /// See [`KernelSet::splits_operands`].
+    splits_operands: bool,
 }
 
 /// A persistent grid, and the work units of its blocks.
@@ -172,7 +180,13 @@ impl Tile {
             main_loop += f64::from(self.k_tiles) * f64::from(absent) * cost::ABSENT_ROW;
         }
         let element_bytes = ROW_BYTES as f64 / f64::from(bk);
-        let bytes = (f64::from(m) + f64::from(n)) * f64::from(k) * element_bytes;
+        let elements = (f64::from(m) + f64::from(n)) * f64::from(k);
+        let mut bytes = elements * element_bytes;
+        if self.splits_operands {
+            bytes *= TERMS as f64;
+            let moved = elements * cost::SPLIT_BYTES;
+            clocks += cost::SPLIT_LAUNCHES + moved / cost::BYTES_PER_CLOCK;
+        }
         clocks + cost::overlapped(main_loop, bytes / cost::BYTES_PER_CLOCK)
     }
 

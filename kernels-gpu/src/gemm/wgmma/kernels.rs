@@ -1,5 +1,5 @@
-//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`: the GEMM,
-//! C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
+//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`, and
+//! `wgmma_f32_split`, whose operands are [in terms](super::split): the GEMM, C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
 //!
 //! # Idea
 //! The rungs before it have one idea each: `wgmma_bf16_tma_store` the epilogue by TMA,
@@ -54,6 +54,7 @@ use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::rs::RS;
 use crate::gemm::wgmma::source::SS;
+use crate::gemm::wgmma::split::SplitSS;
 use crate::gemm::wgmma::stage::{TensorMaps, WM};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
 use cuda_std::float16::{bf16, f16};
@@ -74,6 +75,7 @@ const fn layout_of(major: i32) -> u32 {
 macro_rules! wgmma_kernels {
     (
         all: $all:tt
+        terms: $terms:tt
         operands_of_16_bits: $of_16_bits:tt
         k_major_b_and_c_of_32_bits: $k_major_b:tt
         $($types:literal: $kernels:ident, $element:ident, $input:ty => $output:ty, $suffix:literal,
@@ -83,7 +85,7 @@ macro_rules! wgmma_kernels {
     ) => {
         $(
             $(wgmma_kernels! {
-                @$tiles [$all $of_16_bits $k_major_b]
+                @$tiles [$all $terms $of_16_bits $k_major_b]
                 [$types $kernels $element $input, $output, $op, $suffix $layout $source $a $b]
             })*
 
@@ -95,13 +97,16 @@ macro_rules! wgmma_kernels {
     };
 
     // Which of the lists a layout has.
-    (@all [$all:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+    (@all [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $all }
     };
-    (@of_16_bits [$all:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+    (@terms [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+        wgmma_kernels! { @kernels $kernels $terms }
+    };
+    (@of_16_bits [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $all $of_16_bits }
     };
-    (@k_major_b [$all:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+    (@k_major_b [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $all $of_16_bits $k_major_b }
     };
 
@@ -169,6 +174,11 @@ wgmma_kernels! {
         "_128": 128 x 128;
         "_64": 128 x 64;
     ]
+    terms: [
+        "_192": 128 x 192;
+        "_128": 128 x 128;
+        "_64": 128 x 64;
+    ]
     operands_of_16_bits: [
         "_pair_192": 64 x 192;
         "_pair_64": 64 x 64;
@@ -209,5 +219,12 @@ wgmma_kernels! {
     LinearCombination<f32> {
         nn: RS<MN_MAJOR, K_MAJOR>, all;
         nt: SS<K_MAJOR, K_MAJOR>, all;
+    }
+    "Inputs are `f32` in terms of bfloat16": OF_F32_SPLIT, f32_split, Bf16 => f32, "",
+    LinearCombination<f32> {
+        nn: SplitSS<K_MAJOR, MN_MAJOR>, terms;
+        nt: SplitSS<K_MAJOR, K_MAJOR>, terms;
+        tn: SplitSS<MN_MAJOR, MN_MAJOR>, terms;
+        tt: SplitSS<MN_MAJOR, K_MAJOR>, terms;
     }
 }

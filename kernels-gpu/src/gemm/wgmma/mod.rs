@@ -5,5 +5,6 @@ pub mod multicast;
 pub mod pack;
 pub mod rs;
 pub mod source;
+pub mod split;
 pub mod stage;
 mod warp_specialized;

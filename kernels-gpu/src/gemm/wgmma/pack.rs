@@ -111,7 +111,7 @@ fn shifted(low: [u32; WORDS], high: [u32; WORDS], shift: usize) -> [u32; WORDS] 
 /// `from` is the first element of a row of `columns` elements, which are readable. `column` is
 /// less.
 #[inline(always)]
-unsafe fn load<T: Copy>(from: *const T, column: usize, columns: usize) -> [u32; WORDS] {
+pub(super) unsafe fn load<T: Copy>(from: *const T, column: usize, columns: usize) -> [u32; WORDS] {
     let per_vector = VECTOR_BYTES / size_of::<T>();
     let first = from.wrapping_add(column);
     let shift = first.addr() % VECTOR_BYTES;

@@ -22,6 +22,25 @@ pub trait OperandSource {
     /// [`rs::row`](crate::gemm::wgmma::rs::row) says.
     const C_TRANSPOSED: bool;
 
+    /// Stages of a k-tile.
+    const K_TILE_STAGES: u32 = 1;
+
+    /// The matrices of the tensor maps of A and B that a stage of a k-tile is of, where the batch
+    /// has these.
+    #[inline(always)]
+    fn matrices(matrices: [u32; 2], _stage: u32) -> [u32; 2] {
+        matrices
+    }
+
+    /// Whether the kernel has nothing to compute, since another one does.
+    ///
+    /// # Safety
+    /// `workspace` is that of the kernel, and the launches before have ended.
+    #[inline(always)]
+    unsafe fn is_left_out(_workspace: *const f32, _k: u32) -> bool {
+        false
+    }
+
     /// Starts the TMA loads of the pipeline's stage: see [`multicast::load`].
     ///
     /// # Safety
@@ -113,7 +132,7 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
     /// # Safety
     /// As for [`mma`](OperandSource::mma).
     #[inline(always)]
-    unsafe fn accumulate<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    pub(super) unsafe fn accumulate<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,
         k_tiles: u32,
         warpgroup: usize,

@@ -27,6 +27,7 @@ use crate::gemm::wgmma::stage::{
 use core::marker::PhantomData;
 use cuda_std::cluster;
 use cuda_std::griddepcontrol;
+use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma;
@@ -144,6 +145,11 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     ) {
         // A matrix that the whole batch shares is the only one of its tensor map.
         let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
+        // Several are a loop that is not unrolled: the producer has few registers.
+        let stages = match W::K_TILE_STAGES {
+            1 => 1,
+            stages => opaque(stages as usize) as u32,
+        };
         let mut work_units = self.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
             let coord = self.tiles.coord(unit.tile);
@@ -156,19 +162,22 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 0
             };
             for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
-                let at = StageCoord {
-                    top,
-                    left: coord.column,
-                    loaded: self.loaded,
-                    start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
-                    matrices: is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix }),
-                };
-                // SAFETY: the stage is empty when all consumer warps have released it.
-                unsafe {
-                    pipeline.producer_acquire();
-                    W::load::<S, _, CONSUMERS>(&pipeline, self.maps, at);
+                let matrices = is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix });
+                for of_k_tile in 0..stages {
+                    let at = StageCoord {
+                        top,
+                        left: coord.column,
+                        loaded: self.loaded,
+                        start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
+                        matrices: W::matrices(matrices, of_k_tile),
+                    };
+                    // SAFETY: the stage is empty when all consumer warps have released it.
+                    unsafe {
+                        pipeline.producer_acquire();
+                        W::load::<S, _, CONSUMERS>(&pipeline, self.maps, at);
+                    }
+                    pipeline.advance();
                 }
-                pipeline.advance();
             }
         }
         if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
@@ -353,7 +362,9 @@ pub(super) unsafe fn body<
                 tma::prefetch_tensormap(&raw const (*maps).a);
                 tma::prefetch_tensormap(&raw const (*maps).b);
                 griddepcontrol::wait();
-                this.produce::<W, S>(Pipeline::new(base));
+                if !W::is_left_out(arrays.1, params.k) {
+                    this.produce::<W, S>(Pipeline::new(base));
+                }
             }
         } else {
             if CONSUMERS > 1 {
@@ -363,6 +374,9 @@ pub(super) unsafe fn body<
             let stages = memory.wrapping_add(boxes_bytes);
             this.clear::<S>(stages, warpgroup);
             griddepcontrol::wait();
+            if W::is_left_out(arrays.1, params.k) {
+                return;
+            }
             let boxes = memory.wrapping_add(warpgroup * tma_store::BYTES);
             let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES;
             let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();

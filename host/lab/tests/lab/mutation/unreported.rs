@@ -35,6 +35,10 @@ const CLUSTERS_TO_16_BIT: &[&str] = &[
 const REDUCTION: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
 const RS: &[&str] = &["wgmma_tf32_nn_64"];
 
+/// GEMM by `mma.sync` whose operands are loaded element by element.
+const ELEMENTS: &[&str] = &["gemm_f16_64x64_elements", "gemm_bf16_64x64_elements"];
+const SPLIT_ELEMENTS: &[&str] = &["gemm_f32_split_64x64_elements"];
+
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
@@ -66,10 +70,68 @@ const EQUIVALENT: &[Unreported] = &[
         copies: &[0],
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
+    Unreported {
+        kernels: &[SPLIT_ELEMENTS],
+        kind: "barrier",
+        source: "operand: if LAYOUT != layout::ANY || !enabled {",
+        copies: &[1, 2],
+        reason: "Two barriers behind the last k-tile: between them nothing accesses shared memory.",
+    },
+    Unreported {
+        kernels: &[&["gemm_f32_split_64x64_nn"]],
+        kind: "barrier",
+        source: "split: accumulators[i][2 * pair + j][q] += small[i][j][q] + large[j][q];",
+        copies: &[0],
+        reason: "The first of these two.",
+    },
+    Unreported {
+        kernels: &[&["gemm_f32_split_64x64_nn"]],
+        kind: "barrier",
+        source: "split: let mut is_outside = least < LEAST - 1;",
+        copies: &[0],
+        reason: "The second of these two.",
+    },
+    Unreported {
+        kernels: &[&["gemm_f16_64x64_nn"]],
+        kind: "barrier",
+        source: "operand: let bytes = if (k as u32) < k_extent {",
+        copies: &[2],
+        reason: "The first of these two: between them a tile is loaded that was loaded before.",
+    },
+    Unreported {
+        kernels: &[ELEMENTS, SPLIT_ELEMENTS],
+        kind: "guard",
+        source: "multistage: let (k_extent, enabled) = (self.k_left, self.k_left > 0);",
+        copies: &[1],
+        reason: "Whether a k-tile is left: of one behind the last, no element lies within k, and \
+            zeros are stored to a stage that is not read.",
+    },
+    Unreported {
+        kernels: &[ELEMENTS],
+        kind: "guard",
+        source: "multistage: let enabled = self.k_left > 0;",
+        copies: &[0, 1],
+        reason: "The same, where zeros are stored.",
+    },
 ];
 
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
+    Unreported {
+        kernels: &[ELEMENTS],
+        kind: "barrier",
+        source: "multistage: while k_tile <= k_tiles {",
+        copies: &[0],
+        reason: "The barrier between two k-tiles: there are at most three here, which lie in the \
+            stages before the first of them is read.",
+    },
+    Unreported {
+        kernels: &[ELEMENTS],
+        kind: "barrier",
+        source: "operand: if LAYOUT != layout::ANY || !enabled {",
+        copies: &[1],
+        reason: "The same.",
+    },
     Unreported {
         kernels: &[&["pack_16", "pack_32"]],
         kind: "guard",

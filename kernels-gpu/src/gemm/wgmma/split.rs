@@ -1,0 +1,218 @@
+//! `split_f32`, and the operand source of `wgmma_f32_split_…`: GEMMs of f32 on the tensor cores of
+//! Hopper with the accuracy of f32.
+//!
+//! # Idea
+//! [`split`](crate::gemm::mma::split) says which three numbers of bfloat16 an f32 is the sum of, and
+//! which six products of them are computed. `wgmma` takes B from shared memory, so the terms are
+//! written to the workspace first: a matrix of each, one behind the other, in the layout of the
+//! operand. A tensor map has them as matrices of a batch, and a k-tile takes six stages of the
+//! pipeline, each of one term of A and one of B. It begins at zero, with the smallest products, and
+//! is added to promoted accumulators, which round.
+//!
+//! # Range
+//! `split_f32` notes the largest and the least magnitudes in a
+//! [`Range`](crate::gemm::mma::split::Range). Where three terms are not exact, or sums may not be
+//! finite, the blocks of the GEMM end at once, and those of the kernel behind it, a
+//! `gemm_f32_split_…` that otherwise ends at once, compute C.
+//!
+//! # Thread mapping
+//! Blocks of 256 threads. A thread reads 8 neighbours of a row, two vectors of 16 bytes, and writes
+//! a vector of each term, [`VECTORS`] times. z counts the matrices of a batch.
+//!
+//! # Preconditions
+//! None.
+//!
+//! # What changed since the rung before
+//! Against `gemm_f32_split`: terms are computed once for each element, and multiplied by
+//! warpgroups.
+//!
+//! # Source
+//! See [`split`](crate::gemm::mma::split). The promotion of `wgmma` accumulators: DeepSeek-AI,
+//! "DeepSeek-V3 Technical Report", 2024, section 3.3.2.
+
+use crate::gemm::mma::split::{RANGE_BYTES, Range, SMALL_PRODUCTS, TERMS, split};
+use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::wgmma::pack::{self, Pack};
+use crate::gemm::wgmma::source::{OperandSource, SS};
+use crate::gemm::wgmma::stage::{StageCoord, TensorMaps};
+use core::marker::PhantomData;
+use cuda_std::griddepcontrol;
+use cuda_std::hint::opaque;
+use cuda_std::prelude::*;
+use cuda_std::vector::{U32x4, Vector};
+use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
+
+/// Threads of a block.
+pub const THREADS: usize = 256;
+
+/// Elements that a thread splits at a time: a vector of each term.
+const PER_VECTOR: usize = 8;
+
+/// Vectors of each term that a thread writes.
+const VECTORS: usize = 2;
+
+/// Blocks for `rows` rows whose terms are `to_pitch` elements apart.
+pub const fn blocks(rows: u32, to_pitch: u32) -> u64 {
+    let row_vectors = to_pitch as u64 / PER_VECTOR as u64;
+    (rows as u64 * row_vectors).div_ceil((THREADS * VECTORS) as u64)
+}
+
+/// Writes the terms of A or B, `side` 0 or 1, and notes what its elements are like.
+///
+/// # Safety
+/// `from` and `to` are device arrays that do not overlap, as `pack` describes them: to each matrix
+/// of the source belong [`TERMS`] matrices of the copy, and `to_stride` is the distance of those.
+/// `to` and its rows and matrices begin at multiples of 16 bytes. A matrix of the copy has fewer
+/// than 2³² − 1024 vectors. The grid has [`blocks`] blocks in x and the number of matrices of the
+/// source in z. Blocks have [`THREADS`] threads. Other kernels access `range` before and after only.
+#[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
+pub unsafe fn split_f32(
+    from: *const f32,
+    to: *mut u16,
+    range: *const Range,
+    side: u32,
+    pack: Pack,
+) {
+    let row_vectors = (pack.to_pitch as usize / PER_VECTOR).max(1) as u32;
+    let matrix = thread::block_idx_z() as usize;
+    let from = from.wrapping_add(matrix * pack.from_stride as usize);
+    let to = to.wrapping_add(matrix * TERMS * pack.to_stride as usize);
+    // Neighbouring threads have neighbouring vectors, of one row or of the next.
+    let first = thread::block_idx_x() * (THREADS * VECTORS) as u32 + thread::thread_idx_x();
+    let total = pack.rows * row_vectors;
+    griddepcontrol::launch_dependents();
+    griddepcontrol::wait();
+    let mut elements = [[[0; 4]; 2]; VECTORS];
+    for i in 0..VECTORS {
+        let index = first + (i * THREADS) as u32;
+        let row = (index / row_vectors) as usize;
+        for half in 0..2 {
+            let column = (index % row_vectors) as usize * PER_VECTOR + 4 * half;
+            if index < total && column < pack.columns as usize {
+                let row = from.wrapping_add(row * pack.from_pitch as usize);
+                // SAFETY: the tests say that row and column are inside of the source.
+                elements[i][half] = unsafe { pack::load(row, column, pack.columns as usize) };
+            }
+        }
+    }
+    let (mut largest, mut least) = (0, u32::MAX);
+    for i in 0..VECTORS {
+        let index = first + (i * THREADS) as u32;
+        let terms = elements[i].map(|four| {
+            for bits in four {
+                largest = largest.max(bits & 0x7fff_ffff);
+            }
+            split(four, &mut least)
+        });
+        if index < total {
+            let (row, vector) = (index / row_vectors, index % row_vectors);
+            let at = row as usize * pack.to_pitch as usize + vector as usize * PER_VECTOR;
+            for term in 0..TERMS {
+                let to = to.wrapping_add(term * pack.to_stride as usize + at);
+                let [[a, b], [c, d]] = [terms[0][term], terms[1][term]];
+                // SAFETY: the test says that the vector is inside of the copy, whose rows are of
+                // whole ones. Only this thread writes it.
+                unsafe { U32x4::store(to.cast(), [a, b, c, d]) };
+            }
+        }
+    }
+    // SAFETY: no thread has returned. The range is valid by the contract.
+    unsafe { (*range).extend(side as usize, largest, least) };
+}
+
+/// Products of terms.
+const PRODUCTS: usize = SMALL_PRODUCTS.len() + 1;
+
+/// The terms of A or B, `side` 0 or 1, in the products, of which the largest comes last: 4 bits
+/// each.
+const fn terms(side: usize) -> u32 {
+    let mut terms = 0;
+    let mut product = 0;
+    while product < SMALL_PRODUCTS.len() {
+        terms |= (SMALL_PRODUCTS[product][side] as u32) << (4 * product);
+        product += 1;
+    }
+    terms
+}
+
+/// Both operands lie in shared memory, in terms: a stage has one of each.
+pub struct SplitSS<E, const A: i32, const B: i32>(PhantomData<E>);
+
+impl<E: Input, const A: i32, const B: i32> OperandSource for SplitSS<E, A, B> {
+    const BYTES: usize = E::BYTES;
+    const A_K_MAJOR: bool = A == K_MAJOR;
+    const B_K_MAJOR: bool = B == K_MAJOR;
+    const C_TRANSPOSED: bool = false;
+    const K_TILE_STAGES: u32 = PRODUCTS as u32;
+
+    #[inline(always)]
+    fn matrices(matrices: [u32; 2], stage: u32) -> [u32; 2] {
+        let term = |side: usize| terms(side) >> (4 * stage) & 0xf;
+        [
+            matrices[0] * TERMS as u32 + term(0),
+            matrices[1] * TERMS as u32 + term(1),
+        ]
+    }
+
+    #[inline(always)]
+    unsafe fn is_left_out(workspace: *const f32, k: u32) -> bool {
+        let range = workspace.wrapping_byte_sub(RANGE_BYTES as usize);
+        // SAFETY: the range lies before the workspace by the contract.
+        unsafe { !(*range.cast::<Range>()).is_inside(k) }
+    }
+
+    #[inline(always)]
+    unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        pipeline: &Pipeline<R>,
+        maps: *const TensorMaps,
+        coord: StageCoord,
+    ) {
+        // SAFETY: the contract is that of this function.
+        unsafe { SS::<E, A, B>::load::<S, R, CONSUMERS>(pipeline, maps, coord) }
+    }
+
+    #[inline(always)]
+    unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        pipeline: &mut Pipeline<R>,
+        k_tiles: u32,
+        warpgroup: usize,
+    ) -> S {
+        // The compiler would unroll a loop over as many, for which there are too few registers.
+        let stages = opaque(PRODUCTS) as u32;
+        let mut promoted = S::ZERO;
+        for _ in 0..k_tiles {
+            // SAFETY: the contract is that of this function: a k-tile has these stages.
+            let accumulators: S = unsafe {
+                SS::<E, A, B>::accumulate::<S, R, CONSUMERS>(pipeline, stages, warpgroup)
+            };
+            for register in 0..S::COLUMNS / 2 {
+                promoted.set(
+                    register,
+                    promoted.get(register) + accumulators.get(register),
+                );
+            }
+        }
+        promoted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_of_a_k_tile_have_the_products_with_the_largest_last() {
+        let stages: Vec<_> = (0..PRODUCTS as u32)
+            .map(|stage| SplitSS::<cuda_std::mma::Bf16, 0, 0>::matrices([2, 0], stage))
+            .collect();
+        assert_eq!(stages, [[8, 0], [6, 2], [7, 1], [7, 0], [6, 1], [6, 0]]);
+    }
+
+    #[test]
+    fn blocks_have_all_vectors() {
+        assert_eq!(blocks(1, 8), 1);
+        assert_eq!(blocks(512, 8), 1);
+        assert_eq!(blocks(513, 8), 2);
+        assert_eq!(blocks(3, 4096), 3);
+    }
+}
