@@ -1,5 +1,6 @@
 //! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`, and
-//! `wgmma_f32_split`, whose operands are [in terms](super::split): the GEMM, C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
+//! `wgmma_f32_split`, whose operands are [in terms](super::split): the GEMM,
+//! C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
 //!
 //! # Idea
 //! The rungs before it have one idea each: `wgmma_bf16_tma_store` the epilogue by TMA,
