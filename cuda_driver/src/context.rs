@@ -42,6 +42,26 @@ impl PrimaryContext {
     }
 }
 
+impl PrimaryContext {
+    /// Lets kernels and copies of this context access the memory of another one
+    /// (`cuCtxEnablePeerAccess`); the calling thread has this context afterwards. Whether
+    /// [`Device::can_access_peer`] says that it can is the caller's to ask.
+    ///
+    /// # Errors
+    /// Those of the driver; that it was enabled before is none.
+    pub fn enable_peer_access(&self, peer: &PrimaryContext) -> Result<(), DriverError> {
+        const CALL: &str = "cuCtxEnablePeerAccess";
+        const ALREADY_ENABLED: u32 = 704;
+        const NO_FLAGS: u32 = 0;
+        self.set_current()?;
+        // SAFETY: the context is retained; the driver keeps no pointer to ours.
+        match unsafe { table::cuCtxEnablePeerAccess::call(peer.raw, NO_FLAGS) }.check(CALL) {
+            Err(error) if error.code == ALREADY_ENABLED => Ok(()),
+            enabled => enabled,
+        }
+    }
+}
+
 impl Drop for PrimaryContext {
     fn drop(&mut self) {
         // SAFETY: the context was retained once, and is released once. An error leaves nothing to

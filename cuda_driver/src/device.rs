@@ -131,6 +131,16 @@ impl Device {
         Ok(value)
     }
 
+    /// Whether kernels and copies of this device can access the memory of another one by the links
+    /// between them (`cuDeviceCanAccessPeer`).
+    pub fn can_access_peer(self, peer: Device) -> Result<bool, DriverError> {
+        let mut can = 0;
+        // SAFETY: the driver writes one int.
+        unsafe { table::cuDeviceCanAccessPeer::call(&mut can, self.0, peer.0) }
+            .check("cuDeviceCanAccessPeer")?;
+        Ok(can != 0)
+    }
+
     /// The device's name, for example `NVIDIA H200` (`cuDeviceGetName`).
     pub fn name(self) -> Result<String, DriverError> {
         let mut buffer = [0; 256];

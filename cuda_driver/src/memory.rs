@@ -7,6 +7,7 @@ use crate::error::DriverError;
 use crate::handles::CUdeviceptr;
 use crate::stream::Stream;
 use crate::table;
+use std::ffi::c_void;
 use std::ptr::NonNull;
 
 /// Free memory and all memory of the current context's device, in bytes (`cuMemGetInfo`).
@@ -188,4 +189,144 @@ pub unsafe fn download_on(
     // SAFETY: the stream is valid; the caller vouches for the memory.
     unsafe { table::cuMemcpyDtoHAsync_v2::call(to.cast(), from, bytes, stream.as_raw()) }
         .check("cuMemcpyDtoHAsync")
+}
+
+/// Lines of a copy between host and device, of the same length. In the device's memory they lie
+/// behind each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Bytes of a line.
+    pub bytes: usize,
+    /// How many.
+    pub count: usize,
+    /// Bytes from the start of a line to that of the next one, in the host's memory: at most 2 GiB
+    /// less 1.
+    pub pitch: usize,
+}
+
+/// One side of `CUDA_MEMCPY2D`.
+#[repr(C)]
+struct RawPlane {
+    x: usize,
+    y: usize,
+    memory_type: u32,
+    host: *mut c_void,
+    device: CUdeviceptr,
+    array: *mut c_void,
+    pitch: usize,
+}
+
+/// `CUDA_MEMCPY2D`.
+#[repr(C)]
+struct RawCopy2d {
+    from: RawPlane,
+    to: RawPlane,
+    width: usize,
+    height: usize,
+}
+
+/// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
+const HOST: u32 = 1;
+const DEVICE: u32 = 2;
+
+impl RawPlane {
+    fn host(memory: *mut u8, lines: Lines) -> Self {
+        RawPlane {
+            memory_type: HOST,
+            host: memory.cast(),
+            pitch: lines.pitch,
+            ..Self::device(0, lines)
+        }
+    }
+
+    fn device(address: CUdeviceptr, lines: Lines) -> Self {
+        RawPlane {
+            x: 0,
+            y: 0,
+            memory_type: DEVICE,
+            host: std::ptr::null_mut(),
+            device: address,
+            array: std::ptr::null_mut(),
+            pitch: lines.bytes,
+        }
+    }
+}
+
+/// Puts a copy of lines on a stream.
+///
+/// # Safety
+/// Both sides have the lines until the copy has run.
+unsafe fn copy_lines_on(
+    stream: &Stream,
+    [from, to]: [RawPlane; 2],
+    lines: Lines,
+) -> Result<(), DriverError> {
+    if lines.bytes == 0 || lines.count == 0 {
+        return Ok(());
+    }
+    let copy = RawCopy2d {
+        from,
+        to,
+        width: lines.bytes,
+        height: lines.count,
+    };
+    // SAFETY: the stream is valid, and the driver reads the description before it returns; the
+    // caller vouches for the memory.
+    unsafe { table::cuMemcpy2DAsync_v2::call((&raw const copy).cast(), stream.as_raw()) }
+        .check("cuMemcpy2DAsync")
+}
+
+/// Puts a copy of lines to the device on a stream (`cuMemcpy2DAsync`).
+///
+/// # Errors
+/// Those of the driver.
+///
+/// # Safety
+/// Until the copy has run, `to` is the start of as many bytes of device memory, and `from` of the
+/// first line of the host's, which stay as they are.
+pub unsafe fn upload_lines_on(
+    stream: &Stream,
+    to: CUdeviceptr,
+    from: *const u8,
+    lines: Lines,
+) -> Result<(), DriverError> {
+    let (to, from) = (
+        RawPlane::device(to, lines),
+        RawPlane::host(from.cast_mut(), lines),
+    );
+    // SAFETY: the same contract; the driver reads the host's side.
+    unsafe { copy_lines_on(stream, [from, to], lines) }
+}
+
+/// Puts a copy of lines to the host on a stream (`cuMemcpy2DAsync`).
+///
+/// # Errors
+/// Those of the driver.
+///
+/// # Safety
+/// Until the copy has run, `from` is the start of as many bytes of device memory, and `to` of the
+/// first line of the host's, which nothing else uses.
+pub unsafe fn download_lines_on(
+    stream: &Stream,
+    to: *mut u8,
+    from: CUdeviceptr,
+    lines: Lines,
+) -> Result<(), DriverError> {
+    let (to, from) = (RawPlane::host(to, lines), RawPlane::device(from, lines));
+    // SAFETY: the same contract.
+    unsafe { copy_lines_on(stream, [from, to], lines) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_in_two_dimensions_is_laid_out_as_the_driver_reads_it() {
+        // sizeof and offsets of CUDA_MEMCPY2D on a 64-bit system.
+        assert_eq!(size_of::<RawCopy2d>(), 128);
+        assert_eq!(std::mem::offset_of!(RawCopy2d, to), 56);
+        assert_eq!(std::mem::offset_of!(RawPlane, device), 32);
+        assert_eq!(std::mem::offset_of!(RawCopy2d, width), 112);
+    }
 }

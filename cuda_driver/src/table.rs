@@ -141,6 +141,7 @@ functions! {
     fn cuArrayDestroy(h_array: *mut Opaque);
     fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice);
     fn cuCtxDestroy_v2(ctx: CUcontext);
+    fn cuCtxEnablePeerAccess(peer_context: CUcontext, flags: c_uint);
     fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint);
     fn cuCtxGetCacheConfig(pconfig: *mut Enum);
     fn cuCtxGetCurrent(pctx: *mut CUcontext);
@@ -157,6 +158,7 @@ functions! {
     fn cuCtxSetSharedMemConfig(config: Enum);
     fn cuCtxSynchronize();
     fn cuDestroyExternalMemory(ext_mem: *mut Opaque);
+    fn cuDeviceCanAccessPeer(can_access: *mut c_int, dev: CUdevice, peer: CUdevice);
     fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
     fn cuDeviceGetAttribute(pi: *mut c_int, attrib: Enum, dev: CUdevice);
     fn cuDeviceGetCount(count: *mut c_int);
@@ -234,6 +236,7 @@ functions! {
     fn cuMemPrefetchAsync(
         dev_ptr: CUdeviceptr, count: usize, dst_device: CUdevice, h_stream: CUstream
     );
+    fn cuMemcpy2DAsync_v2(p_copy: *const Opaque, h_stream: CUstream);
     fn cuMemcpy2D_v2(p_copy: *const Opaque);
     fn cuMemcpyAtoH_v2(
         dst_host: *mut c_void, src_array: *mut Opaque, src_offset: usize, byte_count: usize

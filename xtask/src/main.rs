@@ -8,6 +8,7 @@ mod architecture;
 mod output;
 mod repository;
 mod rust_cuda;
+mod web;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,7 @@ enum Command {
     RustCuda(rust_cuda::Arguments),
     #[command(hide = true)]
     RustCudaKernel(rust_cuda::KernelArguments),
+    Web(web::Arguments),
     Words(words::Arguments),
 }
 
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Command::Architecture(arguments) => architecture::run(&repository, &arguments),
         Command::RustCuda(arguments) => rust_cuda::run(&repository, &arguments),
         Command::RustCudaKernel(arguments) => rust_cuda::compile(&arguments),
+        Command::Web(arguments) => web::run(&repository, &arguments),
         Command::Words(arguments) => words::run(&repository, &arguments),
     });
     match outcome {

@@ -82,10 +82,7 @@ struct Bare {
 
 impl Bare {
     fn new(gpu: &Gpu) -> Self {
-        let device = DeviceLimits {
-            multiprocessors: 132,
-            compute_capability: ComputeCapability::V8_0,
-        };
+        let device = DeviceLimits::new(132, ComputeCapability::V8_0);
         let product = Description::<f32>::dense([EXTENT; 3], [false; 2]);
         let plan = gemm::plan(&product, device, &Choices::new()).unwrap();
         let [launch] = &plan.launches[..] else {

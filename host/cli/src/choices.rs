@@ -2,6 +2,7 @@
 //! command line.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use warpladder::device::ComputeCapability;
 use warpladder::engine::EngineChoice;
 use warpladder::timing::Cache;
 use warpladder_lab::catalogue::Family;
@@ -9,6 +10,7 @@ use warpladder_lab::catalogue::Family;
 use warpladder_lab::compare::Peer;
 use warpladder_lab::reproduce::Source;
 use warpladder_lab::sweep::Over;
+use warpladder_models::target::{Reach, Target};
 
 /// The words of an argument: each with its help and what it stands for.
 pub(super) type Words<T> = &'static [(&'static str, &'static str, T)];
@@ -143,10 +145,48 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
+/// The generation of GPUs of a target such as `sm_80`.
+pub(super) fn generation(text: &str) -> Result<ComputeCapability, String> {
+    let known = Target::parse(text).filter(|target| target.reach == Reach::Later);
+    let capability = known.map(|target| ComputeCapability::from(target.compute_capability));
+    capability
+        .filter(|known| *known >= ComputeCapability::V7_0)
+        .ok_or_else(|| {
+            "give the target of a generation of GPUs from sm_70 on, such as sm_80".to_owned()
+        })
+}
+
 /// A number above 0.
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
         _ => Err("give a number above 0".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generation_is_a_target_without_a_suffix() {
+        assert_eq!(generation("sm_80"), Ok(ComputeCapability::V8_0));
+        assert_eq!(generation("sm_120"), Ok(ComputeCapability::new(12, 0)));
+        for wrong in [
+            "80",
+            "8.0",
+            "sm_",
+            "sm_90a",
+            "sm_-8",
+            "sm_35",
+            "SM_80",
+            "sm_99999999999",
+        ] {
+            let refused = generation(wrong).unwrap_err();
+            assert!(
+                !refused.contains('\n') && refused.contains("sm_80"),
+                "{wrong}"
+            );
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 mod shown;
 
-use super::choices::{PEERS, one_of, positive};
+use super::choices::{PEERS, generation, one_of, positive};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::shape::{Compared, ProblemArgs};
@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use warpladder::device::ComputeCapability;
 use warpladder::gemm::layout::Layout;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::compare::{self, Comparer, Options, Peer, PeerComparison};
@@ -32,6 +33,10 @@ pub(super) struct Args {
     peer: Option<Peer>,
     #[command(flatten)]
     problems: ProblemArgs<Compared>,
+    /// Run the kernels of this generation of GPUs, such as sm_80, as on a device of it: where a
+    /// kernel is chosen by the size [default: the device's own]
+    #[arg(long, value_name = "TARGET", value_parser = generation)]
+    generation: Option<ComputeCapability>,
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
@@ -68,6 +73,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         rest: Duration::from_millis(args.rest),
         seed: args.problems.shapes.seed,
         retime_below: args.retime_below,
+        generation: args.generation,
     };
     let all = cases.len();
     // Without a GPU the comparison itself says so.

@@ -33,7 +33,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let shape = args.target.shape(rung)?;
-    check_forecast(&device, rung, shape)?;
+    check_forecast(&device, rung, shape, None)?;
     let explainer = Explainer::new(device, shape);
     let kernels = explainer.to_predict(rung);
     let emulator = EmulatorEngine::new();

@@ -1,5 +1,6 @@
 //! `warpladder predict`.
 
+use super::choices::generation;
 use super::output::{Destination, human_output};
 use super::select::{self, Target};
 use super::{progress, table};
@@ -9,7 +10,7 @@ use std::io::Write;
 use warpladder::device::ComputeCapability;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::predict::{
-    Forecast, LaunchForecast, check_forecast, forecast, is_older_than_the_ptx,
+    Forecast, LaunchForecast, check_forecast, forecast_with, is_older_than_the_ptx,
 };
 use warpladder_lab::run::describe;
 use warpladder_models::Bound;
@@ -27,6 +28,10 @@ pub(super) struct Args {
     kernels: Vec<String>,
     #[command(flatten)]
     target: Target,
+    /// Predict the kernels of this generation of GPUs, such as sm_80, as if the GPU were of it:
+    /// where a kernel is chosen by the size [default: the GPU's own]
+    #[arg(long, value_name = "TARGET", value_parser = generation)]
+    generation: Option<ComputeCapability>,
     /// Write the predictions as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
@@ -42,6 +47,8 @@ struct PredictionRecord<'a> {
     m: u32,
     n: u32,
     k: Option<u32>,
+    /// The generation of GPUs whose kernels are predicted; null where none was asked for.
+    generation: Option<ComputeCapability>,
     /// Predicted time of a launch, in milliseconds.
     ms: f64,
     /// 10⁹ floating-point operations per second; null where there are none.
@@ -71,7 +78,11 @@ struct LaunchRecord<'a> {
 }
 
 impl<'a> PredictionRecord<'a> {
-    fn new(device: &'a DeviceModel, forecast: &'a Forecast) -> Self {
+    fn new(
+        device: &'a DeviceModel,
+        generation: Option<ComputeCapability>,
+        forecast: &'a Forecast,
+    ) -> Self {
         let (rung, shape) = (forecast.rung, forecast.shape);
         PredictionRecord {
             kernel: rung.name,
@@ -79,6 +90,7 @@ impl<'a> PredictionRecord<'a> {
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
+            generation,
             ms: forecast.seconds() * 1e3,
             gflops: forecast.gflops(),
             gbs: forecast.gbs(),
@@ -113,7 +125,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     for &rung in &rungs {
         for asked in shapes.each(select::PREDICTED_SIZE)? {
             let shape = asked.of(rung)?;
-            check_forecast(&device, rung, shape)?;
+            check_forecast(&device, rung, shape, args.generation)?;
             cases.push((rung, shape));
         }
     }
@@ -128,13 +140,15 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let mut forecasts = Vec::new();
     for (rung, shape) in cases {
         progress.set_message(rung.name);
-        forecasts.push(forecast(&emulator, &device, rung, shape, shapes.seed)?);
+        let (generation, seed) = (args.generation, shapes.seed);
+        let made = forecast_with(&emulator, &device, rung, shape, generation, seed)?;
+        forecasts.push(made);
         progress.inc(1);
     }
     progress.finish_and_clear();
     let records: Vec<PredictionRecord<'_>> = forecasts
         .iter()
-        .map(|forecast| PredictionRecord::new(&device, forecast))
+        .map(|forecast| PredictionRecord::new(&device, args.generation, forecast))
         .collect();
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {

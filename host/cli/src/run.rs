@@ -4,26 +4,29 @@ mod below;
 mod cases;
 mod prediction;
 mod rows;
+mod several;
 mod shown;
 mod worker;
 
-use super::choices::{CACHES, ENGINES, FAMILIES, one_of, positive};
+use super::choices::{CACHES, ENGINES, FAMILIES, generation, one_of, positive};
 use super::estimate::{self, SAID_FROM};
 use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
 use super::shape::{ByEngine, Shapes};
 use super::{baseline, select, units};
 use crate::outcome::Outcome;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use below::{Finished, print_below};
 use cases::{Conditions, Named, Selection};
 use shown::{Done, Shown};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
+use warpladder::device::ComputeCapability;
 use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::Family;
 use warpladder_lab::engine;
+use warpladder_lab::predict;
 use warpladder_lab::run::{Cache, Detailed, Record, Sampling};
 use warpladder_models::devices::{self, DeviceModel};
 use worker::Work;
@@ -41,7 +44,8 @@ Examples:
   warpladder run --kernel 'tiled*' --exclude 'tiled_guarded*' --shape 64 --device V100
   warpladder run --family transpose --json before.json
   warpladder run --family transpose --baseline before.json --floor 50
-  warpladder run --kernel naive --shape 64 --precision 10 --time-limit 5")]
+  warpladder run --kernel naive --shape 64 --precision 10 --time-limit 5
+  warpladder run --kernel naive,transpose_padded --shape 64 --devices emulated:2")]
 pub(super) struct Args {
     /// Where to run: auto takes the GPU where there is one
     #[arg(long, value_parser = one_of(ENGINES), default_value = "auto")]
@@ -57,6 +61,10 @@ pub(super) struct Args {
     exclude: Vec<String>,
     #[command(flatten)]
     shapes: Shapes<ByEngine>,
+    /// Run the kernels of this generation of GPUs, such as sm_80, as on a device of it: where a
+    /// kernel is chosen by the size, and newer ones are left out [default: the device's own]
+    #[arg(long, value_name = "TARGET", value_parser = generation)]
+    generation: Option<ComputeCapability>,
     /// Predict for this GPU of the table of devices; none predicts nothing [default: H200 where
     /// there is no GPU, else none]
     #[arg(long, value_name = "D")]
@@ -88,6 +96,10 @@ pub(super) struct Args {
     csv: Option<String>,
     #[command(flatten)]
     baseline: baseline::BaselineArgs,
+    /// Run on several devices at once, and name those that are slow or wrong: all, numbers such as
+    /// 0,2, or emulated:2
+    #[arg(long, value_name = "DEVICES", conflicts_with_all = ["device", "csv", "time_limit"])]
+    devices: Option<several::Devices>,
 }
 
 /// How much longer than the limit is waited for what is running.
@@ -98,11 +110,15 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         family: args.family,
         kernels: &args.kernel,
         exclude: &args.exclude,
+        generation: args.generation,
     };
     named.rungs()?;
     let saved = args.baseline.read()?;
     let asked_device = asked_device(args)?;
     let [json, csv] = Destination::open_both([args.json.as_deref(), args.csv.as_deref()])?;
+    if let Some(devices) = &args.devices {
+        return on_devices(args, named, devices, json);
+    }
     let engine = open_engine(args.engine)?;
     if args.cache == Cache::Cold && engine.cache_bytes().is_none() {
         bail!("the emulator has no caches: leave out --cache cold");
@@ -115,6 +131,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         (None, true) => None,
         (None, false) => Some(devices::find(select::WITHOUT_GPU)?.clone()),
     };
+    if let Some(device) = &device {
+        predict::limits(device, args.generation)
+            .with_context(|| format!("cannot predict {}", device.name))?;
+    }
     let measured = match on_gpu {
         true => Some(select::device(None)?),
         false => None,
@@ -126,6 +146,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         &Conditions {
             engine: &*engine,
             device: device.as_ref(),
+            generation: args.generation,
             measured: measured.as_ref(),
             reps: sampling.reps,
             seed: args.shapes.seed,
@@ -144,6 +165,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         engine,
         cases: selection.run.clone(),
         device,
+        generation: args.generation,
         measured,
         sampling,
         deadline,
@@ -162,6 +184,32 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         done: shown.done(),
     };
     finish(args, &mut human, saved, [json, csv], &finished)
+}
+
+/// The run on several devices.
+fn on_devices(
+    args: &Args,
+    named: Named<'_>,
+    devices: &several::Devices,
+    json: Option<Destination>,
+) -> anyhow::Result<Outcome> {
+    if args.baseline.is_given() {
+        bail!("--devices compares devices with each other: leave out --baseline");
+    }
+    let engine = match devices {
+        several::Devices::Emulated(_) => EngineKind::Emulator,
+        _ => EngineKind::Gpu,
+    };
+    let extent = if engine == EngineKind::Gpu { 4096 } else { 256 };
+    let plan = several::Plan {
+        named,
+        shapes: args.shapes.each(extent)?,
+        is_given: args.shapes.is_given(),
+        sampling: sampling(args, engine),
+        seed: args.shapes.seed,
+    };
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
+    several::execute(devices, &plan, &mut human, json)
 }
 
 /// The GPU that is to be predicted: `None` where none is given, and none within it where nothing is

@@ -135,7 +135,7 @@ impl Work {
     /// Refuses what this device cannot run, before the estimate of the time is printed.
     fn check(&self) -> Result<(), ForecastError> {
         let mut sizes = self.sizes().into_iter();
-        sizes.try_for_each(|shape| check_forecast(&self.device, self.rung, shape))
+        sizes.try_for_each(|shape| check_forecast(&self.device, self.rung, shape, None))
     }
 
     fn sizes(&self) -> Vec<Shape> {

@@ -84,6 +84,14 @@ impl EmulatorEngine {
         }
     }
 
+    /// The same device with `bytes` bytes of memory.
+    pub fn with_memory(self, bytes: u64) -> Self {
+        EmulatorEngine {
+            memory: Memory::with_capacity(bytes),
+            ..self
+        }
+    }
+
     /// The same device with sanitizers at every launch: [`EmulatorEngine::findings`] says what they
     /// found.
     pub fn with_sanitizers(self, tools: &[Tool]) -> Self {

@@ -20,6 +20,25 @@ impl StreamId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId(pub usize);
 
+/// Lines of a copy between host and device, all of the same length. In the device's memory they lie
+/// behind each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Bytes of a line.
+    pub bytes: usize,
+    /// How many.
+    pub count: usize,
+    /// Bytes from the start of a line to that of the next one, in the host's memory.
+    pub pitch: usize,
+}
+
+impl Lines {
+    /// Where each line starts: in the host's memory, and in the device's.
+    pub fn starts(self) -> impl Iterator<Item = [usize; 2]> {
+        (0..self.count).map(move |line| [line * self.pitch, line * self.bytes])
+    }
+}
+
 /// An engine with any number of streams, and events.
 ///
 /// The emulator has them as well: it runs what is put on a stream at once, so every event is
@@ -87,6 +106,54 @@ pub trait Streams {
         from: DevicePtr,
         bytes: usize,
     ) -> Result<(), EngineError>;
+
+    /// Puts a copy of lines from the host to the device on a stream.
+    ///
+    /// # Errors
+    /// As [`upload_on`](Self::upload_on).
+    ///
+    /// # Safety
+    /// As [`upload_on`](Self::upload_on), for all lines from `from` on.
+    unsafe fn upload_lines_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        lines: Lines,
+    ) -> Result<(), EngineError> {
+        for [there, here] in lines.starts() {
+            // SAFETY: the caller vouches for every line.
+            unsafe {
+                let to = DevicePtr(to.0 + here as u64);
+                self.upload_on(stream, to, from.add(there), lines.bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a copy of lines from the device to the host on a stream.
+    ///
+    /// # Errors
+    /// As [`download_on`](Self::download_on).
+    ///
+    /// # Safety
+    /// As [`download_on`](Self::download_on), for all lines from `to` on.
+    unsafe fn download_lines_on(
+        &self,
+        stream: StreamId,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        lines: Lines,
+    ) -> Result<(), EngineError> {
+        for [there, here] in lines.starts() {
+            // SAFETY: the caller vouches for every line.
+            unsafe {
+                let from = DevicePtr(from.0 + here as u64);
+                self.download_on(stream, to.add(there), from, lines.bytes)?;
+            }
+        }
+        Ok(())
+    }
 
     /// The driver's handle of a stream (a `CUstream`), whose context this makes current in the
     /// calling thread; `None` where there is no driver.

@@ -239,10 +239,7 @@ mod tests {
         compute_capability: ComputeCapability,
         c_16bit: bool,
     ) -> Vec<ComputeCapability> {
-        let device = DeviceLimits {
-            multiprocessors: 132,
-            compute_capability,
-        };
+        let device = DeviceLimits::new(132, compute_capability);
         let mut modules = Vec::new();
         for extents in EXTENTS {
             let mut product = Description::<T>::dense(extents, [false, true]);
@@ -272,10 +269,7 @@ mod tests {
 
     #[test]
     fn a_c_with_more_tiles_than_a_grid_takes_is_refused() {
-        let device = DeviceLimits {
-            multiprocessors: 132,
-            compute_capability: PORTABLE,
-        };
+        let device = DeviceLimits::new(132, PORTABLE);
         let product = Description::<f32>::dense([1 << 23, 64, 64], [false; 2]);
         let refused = crate::gemm::plan(&product, device, &Choices::default()).unwrap_err();
         assert!(

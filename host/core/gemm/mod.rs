@@ -21,6 +21,7 @@ use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
+use crate::ptx;
 use kernels_gpu::gemm::epilogue::fusion::FusionParams;
 use kernels_gpu::gemm::planner::{
     Decomposition, GemmPlan, GemmProblem, KernelSet, TileScheduler, kernel_set,
@@ -77,28 +78,67 @@ pub struct DeviceLimits {
     pub multiprocessors: u32,
     /// Compute capability.
     pub compute_capability: ComputeCapability,
+    /// The generation of GPUs whose kernels compute the product, by its compute capability: that of
+    /// the device, or an older one.
+    pub generation: ComputeCapability,
 }
 
 impl DeviceLimits {
-    /// The device of an engine.
-    pub fn of(engine: &dyn Engine) -> Self {
+    /// A device that runs the kernels of its own generation.
+    pub fn new(multiprocessors: u32, compute_capability: ComputeCapability) -> Self {
         DeviceLimits {
-            multiprocessors: engine.multiprocessors(),
-            compute_capability: engine.compute_capability(),
+            multiprocessors,
+            compute_capability,
+            generation: compute_capability,
         }
     }
 
-    /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute
-    /// Capabilities").
-    pub fn shared_bytes(self) -> u32 {
-        let ComputeCapability { major, minor } = self.compute_capability;
-        match (major, minor) {
-            (7, 5) => 64 << 10,
-            (7, _) => 96 << 10,
-            (8, 0 | 7) => 163 << 10,
-            (9, 0) | (10, 0 | 1 | 3) | (11, 0) => 227 << 10,
-            _ => 99 << 10,
+    /// The device of an engine.
+    pub fn of(engine: &dyn Engine) -> Self {
+        DeviceLimits::new(engine.multiprocessors(), engine.compute_capability())
+    }
+
+    /// The same device with the kernels of the generation `asked` for; with its own where none is.
+    ///
+    /// # Errors
+    /// [`PlanError::Generation`] where it is newer than the device, older than all kernels, or has
+    /// kernels that run on no other.
+    pub fn with_generation(self, asked: Option<ComputeCapability>) -> Result<Self, PlanError> {
+        let device = self.compute_capability;
+        let Some(asked) = asked else {
+            return Ok(DeviceLimits {
+                generation: device,
+                ..self
+            });
+        };
+        let mut modules = ptx::MODULES.iter();
+        let is_lacking = modules.any(|module| module.runs_on(asked) && !module.runs_on(device));
+        if asked > device || asked < PORTABLE || is_lacking {
+            return Err(PlanError::Generation { asked, device });
         }
+        Ok(DeviceLimits {
+            generation: asked,
+            ..self
+        })
+    }
+
+    /// The most dynamic shared memory of a block that the device has and that its generation of
+    /// kernels is planned for, in bytes.
+    pub fn shared_bytes(self) -> u32 {
+        let [device, generation] = [self.compute_capability, self.generation].map(shared_bytes);
+        device.min(generation)
+    }
+}
+
+/// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute
+/// Capabilities").
+fn shared_bytes(capability: ComputeCapability) -> u32 {
+    match (capability.major, capability.minor) {
+        (7, 5) => 64 << 10,
+        (7, _) => 96 << 10,
+        (8, 0 | 7) => 163 << 10,
+        (9, 0) | (10, 0 | 1 | 3) | (11, 0) => 227 << 10,
+        _ => 99 << 10,
     }
 }
 
@@ -117,8 +157,8 @@ pub enum PlanError {
     },
     /// No kernels of a generation run on the device.
     #[error(
-        "a device of compute capability {device} does not run kernels for {asked}: ask for \
-         {PORTABLE} to {device}"
+        "a device of compute capability {device} does not run the kernels for {asked}: ask for \
+         {device}, or for an older generation from {PORTABLE} on"
     )]
     Generation {
         /// What was asked for.
@@ -184,7 +224,7 @@ impl<T: GemmInput> Description<T> {
     /// # Errors
     /// [`PlanError::Precision`], [`PlanError::Fusion`].
     pub fn kernels(&self, device: DeviceLimits) -> Result<&'static KernelSet, PlanError> {
-        let capability = device.compute_capability;
+        let capability = device.generation;
         let kernels = match self.precision {
             Precision::Native => T::kernels(capability, self.c_16bit),
             Precision::F32Split => T::split_kernels(capability).ok_or(PlanError::Precision {
@@ -327,7 +367,7 @@ pub fn plan_choice<T: GemmInput>(
     plan.zeroed_bytes = choice.zeroed_bytes;
     // A choice is of kernels that there are.
     let kernels = description.kernels(device);
-    let kernels = kernels.unwrap_or(T::kernels(device.compute_capability, description.c_16bit));
+    let kernels = kernels.unwrap_or(T::kernels(device.generation, description.c_16bit));
     let module = |name: &str| {
         let mut entries = kernels.entries();
         let known = entries.find(|(entry, _)| *entry == name);

@@ -1,8 +1,6 @@
-//! What may be asked of a product beside its operands: precision, operators that are fused with it,
-//! and the generation of GPUs whose kernels compute it.
+//! What may be asked of a product beside its operands: precision, and operators that are fused with
+//! it.
 
-use super::{PORTABLE, PlanError};
-use crate::device::ComputeCapability;
 use kernels_gpu::gemm::epilogue::fusion::{self, FusionParams};
 
 /// How f32 is multiplied.
@@ -100,23 +98,5 @@ impl Fusion {
             residual_leading: self.residual.unwrap_or(0),
             ..FusionParams::none(c_16bit)
         }
-    }
-}
-
-/// The generation of GPUs whose kernels compute a product on a device: the one `asked` for, or the
-/// device's own.
-///
-/// # Errors
-/// [`PlanError::Generation`] where it is newer than the device, or older than all kernels.
-pub fn generation(
-    device: ComputeCapability,
-    asked: Option<ComputeCapability>,
-) -> Result<ComputeCapability, PlanError> {
-    match asked {
-        Some(asked) if asked > device || asked < PORTABLE => {
-            Err(PlanError::Generation { asked, device })
-        }
-        Some(asked) => Ok(asked),
-        None => Ok(device),
     }
 }

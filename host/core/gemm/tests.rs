@@ -6,6 +6,7 @@ use super::{
 use crate::device::ComputeCapability;
 use crate::gemm::tuning::Choices;
 use crate::gpu::{DeviceArray, DeviceMatrix, Error, GemmOptions, Gpu, Layout};
+use crate::plan::PlannedLaunch;
 use crate::ptx;
 use half::{bf16, f16};
 use kernels_gpu::gemm::planner::{Decomposition, KernelSet};
@@ -585,10 +586,7 @@ fn random_problems_are_planned_and_their_work_units_cover_c() {
     let count = 250;
     for capability in [70, 75, 80, 86, 89, 90, 100, 120] {
         for multiprocessors in [1, 40, 132] {
-            let device = DeviceLimits {
-                multiprocessors,
-                compute_capability: ComputeCapability::from(capability),
-            };
+            let device = DeviceLimits::new(multiprocessors, ComputeCapability::from(capability));
             let seed = seed + u64::from(capability + multiprocessors);
             random_plans::<f32>(device, count, seed);
             random_plans::<f64>(device, count, seed);
@@ -597,6 +595,60 @@ fn random_problems_are_planned_and_their_work_units_cover_c() {
         }
     }
     println!("{} problems, seed {seed}", 4 * 8 * 3 * count);
+}
+
+#[test]
+fn a_device_has_the_shared_memory_of_the_lesser_of_itself_and_the_generation() {
+    let of = |device: u32, asked: u32| {
+        let device = DeviceLimits::new(1, ComputeCapability::from(device));
+        device.with_generation(Some(ComputeCapability::from(asked)))
+    };
+    for (device, asked, kib) in [
+        (86, 80, 99),
+        (89, 80, 99),
+        (90, 80, 163),
+        (90, 86, 99),
+        (90, 90, 227),
+        (100, 80, 163),
+        (120, 75, 64),
+    ] {
+        let bytes = of(device, asked).unwrap().shared_bytes();
+        assert_eq!(bytes, kib << 10, "{asked} on {device}");
+    }
+    // The kernels of 9.0 run on no other.
+    let own = cfg!(feature = "sm_90a").then_some((100, 90));
+    for (device, asked) in [(80, 90), (90, 100), (90, 50)].into_iter().chain(own) {
+        let refused = of(device, asked).unwrap_err();
+        assert!(matches!(refused, PlanError::Generation { .. }), "{refused}");
+    }
+    let own = DeviceLimits::new(1, ComputeCapability::V9_0);
+    assert_eq!(own.with_generation(None), Ok(own));
+}
+
+#[test]
+fn kernels_of_an_older_generation_fit_the_device() {
+    for (device, asked) in [(86, 80), (89, 80), (120, 80), (75, 70)] {
+        let device = DeviceLimits::new(68, ComputeCapability::from(device));
+        let own = device.shared_bytes();
+        let device = device.with_generation(Some(asked.into())).unwrap();
+        for extents in [[4096; 3], [1000, 1001, 999], [64, 64, 100_000]] {
+            let launches = [
+                plan_of::<f32>(device, extents),
+                plan_of::<f64>(device, extents),
+                plan_of::<f16>(device, extents),
+                plan_of::<Tf32>(device, extents),
+            ];
+            for launch in launches.into_iter().flatten() {
+                assert!(launch.shared_bytes <= own, "{}", launch.entry);
+            }
+        }
+    }
+}
+
+fn plan_of<T: GemmInput>(device: DeviceLimits, extents: [u32; 3]) -> Vec<PlannedLaunch> {
+    let product = Description::<T>::dense(extents, [false, true]);
+    let plan = super::plan(&product, device, &Choices::default());
+    plan.unwrap().launches
 }
 
 /// `ptxas`: the one of `WARPLADDER_PTXAS`, or the first on the path.
@@ -640,10 +692,7 @@ fn kernels_of_every_generation_assemble_without_spills_and_fit() {
     };
     for &number in capabilities {
         let capability = ComputeCapability::from(number);
-        let device = DeviceLimits {
-            multiprocessors: 1,
-            compute_capability: capability,
-        };
+        let device = DeviceLimits::new(1, capability);
         let sets = [
             kernel_sets::<f16>(capability),
             kernel_sets::<bf16>(capability),

@@ -237,10 +237,7 @@ mod tests {
 
     #[test]
     fn each_candidate_is_told_from_the_others() {
-        let device = DeviceLimits {
-            multiprocessors: 132,
-            compute_capability: HOPPER,
-        };
+        let device = DeviceLimits::new(132, HOPPER);
         let environment = tuned("one", 0, 0.0).environment;
         for extents in [[4096, 4096, 4096], [333, 777, 12345], [768, 3072, 16384]] {
             let product = Description::<half::bf16>::dense(extents, [false, true]);

@@ -98,7 +98,7 @@ pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
 pub use product::GemmOptions;
 pub use ptx_emulator::sanitize::Finding;
 pub use queue::Event;
-pub use transfer::PinnedArray;
+pub use transfer::{HostLines, PinnedArray};
 pub use typed::{TypedArgument, TypedArguments, TypedKernel, TypedLaunch};
 
 use crate::engine::emulator::EmulatorEngine;

@@ -113,11 +113,7 @@ impl Products {
         c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         let engine = &queue.engine;
-        let capability = self.device.compute_capability;
-        let device = DeviceLimits {
-            compute_capability: gemm::options::generation(capability, options.generation)?,
-            ..self.device
-        };
+        let device = self.device.with_generation(options.generation)?;
         let here = [
             a.array.is_on(engine),
             b.array.is_on(engine),

@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::engine::Engine;
-use crate::engine::streams::{EventId, StreamId, Streams};
+use crate::engine::streams::{EventId, Lines, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
 use std::ffi::c_void;
@@ -95,6 +95,34 @@ impl Queue {
     ) -> Result<(), EngineError> {
         // SAFETY: the same contract.
         unsafe { streams(&*self.engine)?.download_on(self.id(), to, from, bytes) }
+    }
+
+    /// Starts a copy of lines to the device.
+    ///
+    /// # Safety
+    /// As [`Streams::upload_lines_on`].
+    pub(super) unsafe fn upload_lines(
+        &self,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        lines: Lines,
+    ) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { streams(&*self.engine)?.upload_lines_on(self.id(), to, from, lines) }
+    }
+
+    /// Starts a copy of lines to the host.
+    ///
+    /// # Safety
+    /// As [`Streams::download_lines_on`].
+    pub(super) unsafe fn download_lines(
+        &self,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        lines: Lines,
+    ) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { streams(&*self.engine)?.download_lines_on(self.id(), to, from, lines) }
     }
 
     /// The driver's handle of the stream, where it has one.

@@ -5,6 +5,7 @@
 
 use super::{DeviceArray, Error, Gpu};
 use crate::engine::Engine;
+use crate::engine::streams::Lines;
 use crate::error::EngineError;
 use crate::launch::DevicePtr;
 use bytemuck::Pod;
@@ -42,6 +43,14 @@ impl<T: Pod> PinnedArray<T> {
             len,
             elements: PhantomData,
         })
+    }
+}
+
+impl<T> std::fmt::Debug for PinnedArray<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PinnedArray")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,6 +114,49 @@ impl<T: Pod> DeviceArray<T> {
         Ok(DevicePtr(
             self.pointer().0 + (start * size_of::<T>()) as u64,
         ))
+    }
+}
+
+/// A part of a matrix in page-locked memory: lines of `len` elements each, of which the first starts
+/// at element `start`, and each other one `pitch` elements behind the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostLines {
+    /// The first element.
+    pub start: usize,
+    /// Elements of a line.
+    pub len: usize,
+    /// How many lines.
+    pub count: usize,
+    /// Elements from the start of a line to that of the next one.
+    pub pitch: usize,
+}
+
+impl HostLines {
+    /// The elements of all lines, where they are inside of `of` elements.
+    fn elements_within(self, of: usize) -> Result<usize, Error> {
+        let HostLines {
+            start,
+            len,
+            count,
+            pitch,
+        } = self;
+        let last = count.saturating_sub(1).checked_mul(pitch);
+        let end = last.and_then(|last| last.checked_add(if count == 0 { 0 } else { len }));
+        within(start, end.unwrap_or(usize::MAX), of)?;
+        // Lines may overlap: then they are more elements than there are.
+        len.checked_mul(count).ok_or(Error::Range {
+            start,
+            len: usize::MAX,
+            of,
+        })
+    }
+
+    fn of_elements_of(self, bytes: usize) -> Lines {
+        Lines {
+            bytes: self.len * bytes,
+            count: self.count,
+            pitch: self.pitch * bytes,
+        }
     }
 }
 
@@ -188,6 +240,60 @@ impl Gpu {
         Ok(started?)
     }
 
+    /// Starts a copy of lines of `from` to the device, in the order of this stream: they lie behind
+    /// each other there, from element `start` on.
+    ///
+    /// # Errors
+    /// As [`upload_on_stream`](Self::upload_on_stream).
+    ///
+    /// # Safety
+    /// As [`upload_on_stream`](Self::upload_on_stream).
+    pub unsafe fn upload_lines_on_stream<T: Pod>(
+        &self,
+        to: &mut DeviceArray<T>,
+        start: usize,
+        from: &PinnedArray<T>,
+        lines: HostLines,
+    ) -> Result<(), Error> {
+        let len = lines.elements_within(from.len())?;
+        self.owns(to, "the array")?;
+        let address = to.part(start, len)?;
+        // SAFETY: all lines were checked; the caller keeps them as they are.
+        let started = unsafe {
+            let from = from.memory.add(lines.start * size_of::<T>());
+            let lines = lines.of_elements_of(size_of::<T>());
+            self.queue.upload_lines(address, from, lines)
+        };
+        Ok(started?)
+    }
+
+    /// Starts a copy of elements of a device array, which lie behind each other from element
+    /// `start` on, to lines of `to`, in the order of this stream.
+    ///
+    /// # Errors
+    /// As [`upload_on_stream`](Self::upload_on_stream).
+    ///
+    /// # Safety
+    /// As [`download_on_stream`](Self::download_on_stream).
+    pub unsafe fn download_lines_on_stream<T: Pod>(
+        &self,
+        to: &mut PinnedArray<T>,
+        lines: HostLines,
+        from: &DeviceArray<T>,
+        start: usize,
+    ) -> Result<(), Error> {
+        let len = lines.elements_within(to.len())?;
+        self.owns(from, "the array")?;
+        let address = from.part(start, len)?;
+        // SAFETY: all lines were checked; the caller keeps them as they are.
+        let started = unsafe {
+            let to = to.memory.add(lines.start * size_of::<T>());
+            let lines = lines.of_elements_of(size_of::<T>());
+            self.queue.download_lines(to, address, lines)
+        };
+        Ok(started?)
+    }
+
     /// Starts a copy between arrays of this device, in the order of this stream.
     ///
     /// # Errors
@@ -253,5 +359,38 @@ mod tests {
         let refused = unsafe { other.upload_on_stream(&mut array, 0, &pinned, 4..6) };
         assert!(refused.is_err());
         assert!(other.raw_stream().unwrap().is_none());
+
+        // Two lines of two elements, four apart, of a matrix of 2 x 4 from its second column on.
+        let mut matrix = gpu.pinned::<f32>(8).unwrap();
+        for (at, value) in matrix.iter_mut().enumerate() {
+            *value = at as f32;
+        }
+        let lines = HostLines {
+            start: 1,
+            len: 2,
+            count: 2,
+            pitch: 4,
+        };
+        // SAFETY: the emulator has copied when the call returns.
+        unsafe { other.upload_lines_on_stream(&mut array, 1, &matrix, lines) }.unwrap();
+        let mut seen = [0.0; 6];
+        array.read(0, &mut seen).unwrap();
+        assert_eq!(seen[1..5], [1.0, 2.0, 5.0, 6.0]);
+        let back = HostLines { start: 2, ..lines };
+        // SAFETY: the same.
+        unsafe { other.download_lines_on_stream(&mut matrix, back, &array, 1) }.unwrap();
+        assert_eq!(&matrix[..], [0.0, 1.0, 1.0, 2.0, 4.0, 5.0, 5.0, 6.0]);
+        for lines in [
+            HostLines { start: 3, ..lines },
+            HostLines { count: 3, ..lines },
+            HostLines {
+                pitch: usize::MAX,
+                ..lines
+            },
+        ] {
+            // SAFETY: it is refused.
+            let refused = unsafe { other.upload_lines_on_stream(&mut array, 1, &matrix, lines) };
+            assert!(refused.is_err(), "{lines:?}");
+        }
     }
 }

@@ -130,8 +130,8 @@ impl Baseline {
         Ok(Baseline(read_records(&text).map_err(content)?))
     }
 
-    /// Compares a record with that of the same kernel, size, engine, device and caches. `floor`
-    /// takes the place of the 2 or 10 %.
+    /// Compares a record with that of the same kernel, size, generation, engine, device and caches.
+    /// `floor` takes the place of the 2 or 10 %.
     ///
     /// # Errors
     /// One line on why they do not compare.
@@ -141,10 +141,13 @@ impl Baseline {
             saved.kernel == record.kernel
                 && (saved.m, saved.n, saved.k) == (m, n, k)
                 && saved.engine == record.engine
+                && saved.generation == record.generation
         };
         let of_kernel: Vec<&Record> = self.0.iter().filter(same_kernel).collect();
         let Some(first) = of_kernel.first() else {
-            return Err("the saved run has no such kernel of this size and engine".to_owned());
+            return Err(
+                "the saved run has no such kernel of this size, engine and --generation".to_owned(),
+            );
         };
         let same_conditions =
             |saved: &&&Record| (&saved.device, saved.cache) == (&record.device, record.cache);

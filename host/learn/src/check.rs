@@ -6,7 +6,7 @@ use super::verdict::{Array, Site, UNWRITTEN, Verdict, Wrong};
 use ptx_emulator::sanitize::{Problem, Tool};
 use ptx_emulator::{
     Args, Counters, FaultKind, Kernel, KernelError, LaunchConfig, LaunchError, Memory, MemoryError,
-    Module, Sanitizer,
+    Module, Observer, Sanitizer,
 };
 
 /// Why a kernel could not be judged.
@@ -152,6 +152,25 @@ fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, Che
             more,
         }
     }))
+}
+
+/// Runs a launch of an exercise under an observer; memory holds the case's arguments, and no result
+/// yet. Gives the fault that ended it, if one did.
+///
+/// # Errors
+/// [`CheckError::Launch`] where the launch is refused, [`CheckError::Memory`] where memory does not
+/// suffice.
+pub fn observe(
+    kernel: &Kernel,
+    case: &Case,
+    observer: &mut impl Observer,
+) -> Result<Option<LaunchError>, CheckError> {
+    let launch = PreparedLaunch::new(case, None)?;
+    match kernel.launch_observed(&launch.memory, &launch.config, &launch.args, observer) {
+        Ok(_) => Ok(None),
+        Err(fault @ LaunchError::Fault(_)) => Ok(Some(fault)),
+        Err(refused) => Err(refused.into()),
+    }
 }
 
 /// What a launch asks of the machine, and its result, which is [`UNWRITTEN`] where nothing wrote

@@ -266,7 +266,7 @@ fn manifest(from_sources: bool) -> String {
 }
 
 /// The crate's root, which takes in one exercise for the GPU, and all of them for an editor.
-fn library() -> String {
+pub(super) fn library() -> String {
     let mut text = "//! The exercises of `warpladder learn`. Written by `warpladder learn start`: \
         edit the other files.\n\n\
          #![no_std]\n\

@@ -13,14 +13,16 @@ mod folder;
 mod progress;
 mod table;
 mod verdict;
+mod version;
 
-pub use check::{CheckError, check};
+pub use check::{CheckError, check, observe};
 pub use exercise::{Argument, Case, Demand, Exercise, Files, Given, Holds, Part, Problem};
 pub use figures::{Figure, Figures, reference};
 pub use folder::{ARCH, Folder, FolderError};
 pub use progress::Progress;
 pub use table::ALL;
 pub use verdict::{Site, Verdict, Wrong};
+pub use version::{Version, VersionError};
 
 /// The exercise of this name.
 pub fn find(name: &str) -> Option<&'static Exercise> {

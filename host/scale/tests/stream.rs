@@ -102,6 +102,55 @@ fn tiles_of_any_shape_and_order_are_right() {
     }
 }
 
+/// What lies in page-locked memory is read and written there, and C comes out the same.
+#[test]
+fn pinned_matrices_are_the_same_product() {
+    let gpu = Gpu::emulated();
+    let (rows, columns) = (Order::RowMajor, Order::ColumnMajor);
+    for ([m, n, k], orders) in [
+        ([31, 33, 97], [rows, rows, rows]),
+        ([129, 65, 67], [columns, rows, columns]),
+        ([7, 211, 5], [rows, columns, rows]),
+    ] {
+        let limit = ((m * k + k * n + m * n) * 4 / 3) as u64;
+        let (a, b, c, moved) = product::<f32, f32>(&gpu, [m, n, k], orders, limit);
+        let pinned = |values: &[f32]| {
+            let mut array = gpu.pinned(values.len()).unwrap();
+            array.copy_from_slice(values);
+            array
+        };
+        let (a, b) = (pinned(&a), pinned(&b));
+        let mut of_c = pinned(&vec![f32::NAN; m * n]);
+        let again = stream::gemm(
+            &gpu,
+            HostMatrix::pinned(&a, m, k, orders[0]).unwrap(),
+            HostMatrix::pinned(&b, k, n, orders[1]).unwrap(),
+            HostMatrixMut::pinned(&mut of_c, m, n, orders[2]).unwrap(),
+            &Options {
+                device_memory: Some(limit),
+            },
+            |_| ControlFlow::Continue(()),
+        );
+        assert_eq!(again.unwrap().elements(), moved.elements());
+        assert_eq!(&of_c[..], c, "{m} x {n} x {k}, {orders:?}");
+    }
+    // C of another type than the accumulators goes through buffers.
+    let [m, n, k] = [17, 19, 23];
+    let (a, b) = (numbers::<bf16>(m * k, 1), numbers::<bf16>(k * n, 2));
+    let mut c = gpu.pinned::<bf16>(m * n).unwrap();
+    c.fill(bf16::NAN);
+    let [a, b] = [(a, m, k), (b, k, n)];
+    let a = HostMatrix::row_major(&a.0, a.1, a.2).unwrap();
+    let b = HostMatrix::row_major(&b.0, b.1, b.2).unwrap();
+    let of_c = HostMatrixMut::pinned(&mut c, m, n, rows).unwrap();
+    let all = Options {
+        device_memory: Some(600),
+    };
+    stream::gemm(&gpu, a, b, of_c, &all, |_| ControlFlow::Continue(())).unwrap();
+    let of_c = HostMatrix::row_major(&c, m, n).unwrap();
+    assert!(stream::check(a, b, of_c, 2, 1).unwrap().ok);
+}
+
 #[test]
 fn the_limit_is_kept_by_what_is_allocated() {
     let gpu = Gpu::emulated();

@@ -32,6 +32,21 @@ pub unsafe fn block_reduce<T: WarpShuffleValue, const WARPS: usize>(
     neutral: T,
     combine: impl Fn(T, T) -> T,
 ) -> T {
+    // SAFETY: the contract.
+    unsafe { block_reduce_of::<T, WARPS>(value, neutral, combine, WARPS) }
+}
+
+/// As [`block_reduce`], of a block of `warps` warps, which the launch decides: at most `WARPS`.
+///
+/// # Safety
+/// As for [`block_reduce`]; the block has `warps` warps.
+#[inline(always)]
+pub unsafe fn block_reduce_of<T: WarpShuffleValue, const WARPS: usize>(
+    value: T,
+    neutral: T,
+    combine: impl Fn(T, T) -> T,
+    warps: usize,
+) -> T {
     const { assert!(WARPS <= WARP, "one warp combines the values of all warps") };
     let of_warps = shared_array![T; WARPS];
     let lane = warp::lane_id() as usize;
@@ -43,7 +58,7 @@ pub unsafe fn block_reduce<T: WarpShuffleValue, const WARPS: usize>(
             *of_warps.add(warp_index()) = of_warp;
         }
         thread::sync_threads();
-        let one = if lane < WARPS {
+        let one = if lane < warps {
             *of_warps.add(lane)
         } else {
             neutral

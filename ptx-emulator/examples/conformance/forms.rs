@@ -1,8 +1,8 @@
 //! The forms of instructions that the PTX ISA's grammar allows, by families.
 
 /// Families of forms: an opcode with alternatives in brackets, `|` between them and nothing for
-/// none, and its operands. Letters stand for registers: `h` of 16, `r` of 32, `x` of 64 bits, `p`
-/// predicates, `R` addresses; anything else is text.
+/// none, and its operands. Letters stand for registers: `h` of 16, `r` of 32, `x` of 64, `q` of 128
+/// bits, `p` predicates, `R` addresses; anything else is text.
 pub const FORMS: &[(&str, &str)] = &[
     // Integer arithmetic.
     ("[add|sub].[u16|s16]", "h,h,h"),
@@ -770,6 +770,34 @@ pub const FORMS: &[(&str, &str)] = &[
         "r,r.b3,r.h1,r",
     ),
     (
+        "[vadd|vsub|vabsdiff|vmin|vmax].[u32|s32].[u32|s32].u32[.sat].[add|min|max]",
+        "r,r,r,r",
+    ),
+    (
+        "[vadd|vsub|vabsdiff|vmin|vmax].[u32|s32].[u32|s32].s32[.sat]",
+        "r.<b0|b1|b2|b3|h0|h1>,r,r,r",
+    ),
+    (
+        "[vshl|vshr].[u32|s32].[u32|s32].u32[.sat].[clamp|wrap].[add|min|max]",
+        "r,r,r.b1,r",
+    ),
+    (
+        "[vshl|vshr].[u32|s32].[u32|s32].u32[.sat].[clamp|wrap]",
+        "r.<b0|b3|h0|h1>,r,r.b2,r",
+    ),
+    (
+        "vset.[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge]",
+        "r.<b0|b2|h0|h1>,r.h1,r,r",
+    ),
+    (
+        "vset.[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge].[add|min|max]",
+        "r,r.b0,r.h0,r",
+    ),
+    (
+        "vmad.[u32|s32].[u32|s32].[u32|s32][.po][.sat][|.shr7|.shr15]",
+        "r,r,r.b2,r",
+    ),
+    (
         "[vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2].s32.[u32|s32].u32[|.sat|.add]",
         "r.h1,r.h20,r.h31,r",
     ),
@@ -788,9 +816,11 @@ pub const FORMS: &[(&str, &str)] = &[
     ),
     ("suld.b.2d.b32.trap", "r,[x,{r,r}]"),
     ("sust.b.2d.b32.trap", "[x,{r,r}],r"),
-    ("mov.b128", "{x,x},{x,x}"),
-    ("[ld|st].global.b128", "A:q"),
-    ("atom.[global|shared].[exch|cas].b128", "{x,x},[R],{x,x}"),
+    ("mov.b128", "q,{x,x}"),
+    ("mov.b128", "{x,x},q"),
+    ("[ld|st].[global|shared].b128", "A:q"),
+    ("atom.[global|shared].exch.b128", "q,[R],q"),
+    ("atom.[global|shared].cas.b128", "q,[R],q,q"),
     // Asynchronous operations, textures and surfaces.
     (
         "cp.async.bulk.[shared::cluster|shared::cta].global.mbarrier::complete_tx::bytes",

@@ -73,7 +73,7 @@ fn operands(pattern: &str) -> String {
         match letter {
             // A selector behind a register.
             _ if text.ends_with('.') => text.push(letter),
-            'b' | 'h' | 'r' | 'x' | 'p' => _ = write!(text, "%{letter}{}", number()),
+            'b' | 'h' | 'r' | 'x' | 'p' | 'q' => _ = write!(text, "%{letter}{}", number()),
             'R' => text.push_str("%address"),
             letter => text.push(letter),
         }
@@ -103,7 +103,7 @@ fn add_forms(all: &mut Vec<Form>, families: &[(&str, &str)], target: &'static st
         for opcode in expand(opcode) {
             if let Some(of_value) = pattern.strip_prefix("A:") {
                 let value = match of_value {
-                    "q" => "{%x1,%x2}".to_string(),
+                    "q" => "%q1".to_string(),
                     "4" => "{%r1,%r2,%r3,%r4}".to_string(),
                     "X" if opcode.contains(".v2") => "{%x1,%x2}".to_string(),
                     "X" => "%x1".to_string(),
@@ -128,12 +128,21 @@ fn add_forms(all: &mut Vec<Form>, families: &[(&str, &str)], target: &'static st
     }
 }
 
-/// `[|p]`: with and without; `[,p]`: where the opcode combines with a predicate.
+/// `[|p]`: with and without; `[,p]`: where the opcode combines with a predicate; `<a|b>`: each of
+/// them.
 fn with_options(pattern: &str, combines: bool) -> Vec<String> {
     let pattern = match combines {
         true => pattern.replace("[,p]", ",p"),
         false => pattern.replace("[,p]", ""),
     };
+    if let Some((before, rest)) = pattern.split_once('<')
+        && let Some((inside, behind)) = rest.split_once('>')
+    {
+        let alternatives = inside.split('|');
+        return alternatives
+            .map(|part| format!("{before}{part}{behind}"))
+            .collect();
+    }
     match pattern.contains("[|p]") {
         true => vec![pattern.replace("[|p]", ""), pattern.replace("[|p]", "|p")],
         false => vec![pattern],
@@ -155,7 +164,7 @@ pub fn kernel(name: &str, form: &Form) -> String {
     format!(
         ".visible .entry {name}() {{\n\
          .reg .b8 %b<64>; .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %x<64>;\n\
-         .reg .pred %p<64>; .reg .b64 %address;\n{} {};\nret; }}\n",
+         .reg .pred %p<64>; .reg .b128 %q<8>; .reg .b64 %address;\n{} {};\nret; }}\n",
         form.opcode, form.operands
     )
 }

@@ -21,6 +21,9 @@ impl Builder<'_, '_> {
         let is_vector = ["v2", "v4", "v8"].into_iter().any(|name| mods.take(name));
         mods.finish()?;
         if ty == Type::B128 {
+            if let (Operand::Vector(_), Operand::Vector(_)) = (to, from) {
+                return Err("expected a `.b128` register on one side".into());
+            }
             return self.move_vector(Type::B64, to, from);
         }
         if is_vector {

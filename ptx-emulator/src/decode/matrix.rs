@@ -251,6 +251,7 @@ impl Builder<'_, '_> {
         let both = sums(of_d).zip(sums(of_c));
         let [of_d, of_c] = both.map(|(d, c)| [d, c]).ok_or(Failure::Unknown)?;
         let of_eight = shape == [8, 8, 4] && inputs[0] == MatrixInputs::F16;
+        let is_eight_bit = matches!(inputs[0], MatrixInputs::E4m3 | MatrixInputs::E5m2);
         let known = known && scaling.has(shape, inputs, [of_d, of_c]);
         if !known || !of_eight && [layout_a, layout_b] != [false, true] {
             return Err(Failure::Unknown);
@@ -278,6 +279,8 @@ impl Builder<'_, '_> {
             rows,
             depth,
             by_column: of_eight.then_some([layout_a, layout_b]),
+            // `.kind` needs a GPU that has such products.
+            converts: is_eight_bit && !scaling.narrow,
             scales: self.scales(&scaling, scales)?,
             a: self.fragment(a, in_a, input_type)?,
             b: self.fragment(b, in_b, input_type)?,
@@ -357,6 +360,7 @@ impl Builder<'_, '_> {
             rows,
             depth,
             by_column: None,
+            converts: false,
             scales: None,
             a: self.fragment(a, rows * depth / 32 / inputs.packed(), Type::B32)?,
             b: self.fragment(b, 8 * depth / 32 / inputs.packed(), Type::B32)?,

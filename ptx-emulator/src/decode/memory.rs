@@ -13,6 +13,16 @@ use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
+/// Refuses halves of 128 bits in braces where one register is asked for.
+fn whole(operand: &Operand) -> Outcome {
+    match operand {
+        Operand::Vector(_) => {
+            Err("expected a `.b128` register: pack its halves with `mov.b128` first".into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The state space of an access; generic where none is named.
 pub(super) fn take_space(mods: &mut Modifiers<'_>) -> Space {
     const NAMES: [(&str, Space); 10] = [
@@ -120,7 +130,10 @@ impl<'p> Builder<'_, 'p> {
                 self.emit_wide(load, [None, None], destination);
                 return Ok(());
             }
-            (Type::B128, 1) => (Type::B64, 2),
+            (Type::B128, 1) => {
+                whole(to)?;
+                (Type::B64, 2)
+            }
             (Type::B128, _) => return Err(Failure::Unknown),
             other => other,
         };
@@ -262,7 +275,10 @@ impl<'p> Builder<'_, 'p> {
                 self.emit_wide((WideFunction::Store, address), [operand, None], None);
                 return Ok(());
             }
-            (Type::B128, 1) => (Type::B64, 2),
+            (Type::B128, 1) => {
+                whole(from)?;
+                (Type::B64, 2)
+            }
             (Type::B128, _) => return Err(Failure::Unknown),
             other => other,
         };
@@ -429,6 +445,7 @@ impl<'p> Builder<'_, 'p> {
 
     /// The registers of a `.b128` register.
     fn halves(&mut self, operand: &Operand) -> Result<[Reg64; 2], Failure> {
+        whole(operand)?;
         let parts = self.parts_of(operand, 2)?;
         Ok([
             self.reg64(&parts[0], Type::B64)?,
@@ -437,6 +454,7 @@ impl<'p> Builder<'_, 'p> {
     }
 
     fn halves_destination(&mut self, operand: &Operand) -> Result<[Reg64; 2], Failure> {
+        whole(operand)?;
         let parts = self.parts_of(operand, 2)?;
         Ok([
             self.reg64_destination(&parts[0])?,

@@ -108,8 +108,9 @@ impl Builder<'_, '_> {
             types.push(ty);
         }
         if let VideoFunction::Set(_) = function {
-            // Its result is 0 or 1.
-            types.insert(0, Type::U32);
+            // The second operation has the type of the first operand.
+            let of_a = *types.first().ok_or(Failure::Unknown)?;
+            types.insert(0, of_a);
         }
         let &[of_d, of_a, of_b] = types.as_slice() else {
             return Err(Failure::Unknown);
@@ -129,13 +130,6 @@ impl Builder<'_, '_> {
             }
             function => function,
         };
-        if function == VideoFunction::ShiftLeft && saturates {
-            return Err(
-                "`vshl` with `.sat` is refused: GPUs do not clamp it as the PTX ISA says, and \
-                        what they do instead is not known"
-                    .into(),
-            );
-        }
         let clamps = mods.take("clamp");
         let wraps = mods.take("wrap");
         if is_shift != (clamps || wraps) {

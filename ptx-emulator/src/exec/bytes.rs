@@ -120,7 +120,7 @@ fn narrow_exponent(value: f64, up: bool, finite: bool) -> u64 {
 }
 
 /// A small float as f64.
-fn widen(bits: u64, small: SmallFloat) -> f64 {
+pub(super) fn widen(bits: u64, small: SmallFloat) -> f64 {
     if small == SmallFloat::Ue8m0 {
         return match bits {
             0xff => f64::NAN,

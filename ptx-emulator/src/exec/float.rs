@@ -45,6 +45,12 @@ pub(crate) fn bits64<const N: usize>(value: f64, operands: [u64; N]) -> u64 {
     if value.is_nan() { nan } else { value.to_bits() }
 }
 
+/// `a` · `b` + `c` of f64, rounded to nearest.
+pub(super) fn fused(a: f64, b: f64, c: f64) -> f64 {
+    let operands = [b, c, a].map(f64::to_bits);
+    f64::from_bits(bits64(a.mul_add(b, c), operands))
+}
+
 /// min and max: the operand that is not NaN; -0 is less than +0.
 macro_rules! extremes {
     ($min:ident, $max:ident, $float:ty, $bits:ty, $of_nans:expr) => {

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
+use super::clock::Clock;
 use super::system::Printed;
 use super::{convert, simd};
 use crate::allocation::Allocation;
@@ -49,7 +49,7 @@ pub(crate) struct Launch<'l> {
     /// The first cluster that has failed; later ones need not run on.
     pub(super) failed_cluster: AtomicU64,
     pub(super) next_cluster: AtomicU64,
-    pub start: Instant,
+    pub clock: Clock,
     pub level: simd::Level,
     /// Held while a strong access to global memory is reported and performed.
     pub(super) strong: Mutex<()>,
@@ -118,7 +118,7 @@ impl<'l> Launch<'l> {
             remaining: AtomicU64::new(config.instruction_budget),
             failed_cluster: AtomicU64::new(u64::MAX),
             next_cluster: AtomicU64::new(0),
-            start: Instant::now(),
+            clock: Clock::start(),
             level,
             strong: Mutex::new(()),
             heap_launch: heap_launch.map(Arc::new),

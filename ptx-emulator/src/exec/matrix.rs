@@ -10,6 +10,7 @@
 //!
 //! This summarises the tables of the ISA for 16-bit, tf32 and f64 elements.
 
+use super::float;
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
 use super::tensor_sum::{Factor, Line, MAX_DEPTH, Tile, dot_product, is_special};
@@ -233,7 +234,8 @@ impl<O: Observer> Run<'_, '_, O> {
         });
     }
 
-    /// f64: fused multiply-adds in the order of k.
+    /// f64: fused multiply-adds in the order of k. Which NaN they pass on is that of [`float`], not
+    /// of the processor.
     fn mma_f64(&mut self, product: &Mma) {
         let halves = product.rows as usize / 8;
         let mut a = [[0f64; MAX_DEPTH]; MAX_ROWS];
@@ -259,7 +261,15 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let level = self.launch.level;
         for (sums, a) in sums.iter_mut().zip(&a).take(product.rows as usize) {
+            let c = *sums;
             simd::multiply_row(level, sums, &a[..depth], &b);
+            if sums.iter().any(|sum| sum.is_nan()) {
+                *sums = std::array::from_fn(|column| {
+                    let factors = a[..depth].iter().zip(b.iter().map(|row| row[column]));
+                    let step = |c, (a, b): (&f64, f64)| float::fused(*a, b, c);
+                    factors.fold(c[column], step)
+                });
+            }
         }
         for (i, register) in product.d.iter().enumerate() {
             for lane in 0..LANES {

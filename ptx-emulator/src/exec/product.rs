@@ -1,11 +1,15 @@
 //! `mma.sync` of the kinds that are not frequent: sums in f16, floats of at most 8 bits, scales by
 //! blocks, and the eight-lane products of compute capability 7.0.
 //!
+//! Of those that compute capability 9.0 has no instruction for, the sums are in
+//! [`super::replaced_sum`].
+//!
 //! Fragments follow the rule of [`super::matrix`]; of C and D in f16, register i holds row
 //! g + 8 i, columns 2 t and 2 t + 1. With `.block_scale`, the scales of row g + 8 r are in lane
 //! 4 g + 2 s + r, where s is the selector of lanes, and those of column g in lane 4 g + s. PTX ISA,
 //! "Warp Level Matrix Multiply-Accumulate Instructions" and "Block Scaling".
 
+use super::replaced_sum::{converted, converted_product, product_of_four};
 use super::run::{Outcome, RawFault, Run};
 use super::tensor_sum::{Factor, Kind, Scale, any_dot_product, scaled_dot_product};
 use super::vector::LANES;
@@ -33,11 +37,11 @@ impl<O: Observer> Run<'_, '_, O> {
         };
         if let Some(by_column) = product.by_column {
             for quad in 0..4 {
-                self.mma_of_eight(product, kind, quad, by_column);
+                self.mma_of_eight(product, quad, by_column);
             }
             return Ok(());
         }
-        let (rows, depth) = (product.rows as usize, product.depth as usize);
+        let rows = product.rows as usize;
         let packed = product.inputs.packed() as usize;
         let halves = rows / 8;
         // Lane, register and part of the element of a line at an index along k.
@@ -49,13 +53,13 @@ impl<O: Observer> Run<'_, '_, O> {
         let a: Vec<Vec<Factor>> = (0..rows)
             .map(|row| {
                 let place = |k| along(row, k, halves);
-                self.line(&product.a, product.inputs, depth, place)
+                self.line(product, &product.a, product.inputs, place)
             })
             .collect();
         let b: Vec<Vec<Factor>> = (0..COLUMNS)
             .map(|column| {
                 let place = |k| along(column, k, 1);
-                self.line(&product.b, product.inputs_b, depth, place)
+                self.line(product, &product.b, product.inputs_b, place)
             })
             .collect();
         let scales = match &product.scales {
@@ -75,6 +79,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 let c = self.sum(&product.c, kind.sums[0], element(kind.sums[0], row, column));
                 let (a, b) = (&a[row], &b[column]);
                 let sum = match &scales {
+                    None if product.converts => converted_product(kind.sums[1], a, b, c),
                     None => any_dot_product(kind, a, b, c),
                     Some((of_a, of_b)) => {
                         let pairs = of_a[row].iter().zip(&of_b[column]);
@@ -93,8 +98,8 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// `m8n8k4`: the product of the lanes 4 q to 4 q + 3 and of those 16 behind them.
-    fn mma_of_eight(&mut self, product: &Mma, kind: Kind, quad: usize, [a, b]: [bool; 2]) {
-        const DEPTH: usize = 4;
+    fn mma_of_eight(&mut self, product: &Mma, quad: usize, [a, b]: [bool; 2]) {
+        let sums_of = product.sums;
         let lane = |at: usize| QUAD * quad + at % QUAD + 16 * (at / QUAD);
         let half_word = |at: usize| (at / 2, at % 2);
         // By row of A and by column of B, a lane has the elements of one line.
@@ -107,15 +112,15 @@ impl<O: Observer> Run<'_, '_, O> {
             let (register, part) = half_word(line % QUAD);
             (lane(k + QUAD * (line / QUAD)), register, part)
         };
-        let lines = |registers: &[Register], by_lines: bool| -> Vec<Vec<Factor>> {
-            let line = |line: usize| {
-                let place = |k| match by_lines {
+        let lines = |registers: &[Register], by_lines: bool| -> [[u32; 4]; 8] {
+            let bits = |line: usize, k: usize| {
+                let place = match by_lines {
                     true => by_line(line, k),
                     false => by_depth(line, k),
                 };
-                self.line(registers, MatrixInputs::F16, DEPTH, place)
+                self.element(registers, MatrixInputs::F16, place)
             };
-            (0..8).map(line).collect()
+            std::array::from_fn(|line| std::array::from_fn(|k| bits(line, k)))
         };
         let (rows, columns) = (lines(&product.a, !a), lines(&product.b, b));
         let element = |sums: Sums, row: usize, column: usize| -> Backing {
@@ -132,32 +137,44 @@ impl<O: Observer> Run<'_, '_, O> {
         let mut sums = Vec::with_capacity(64);
         for (row, a) in rows.iter().enumerate() {
             for (column, b) in columns.iter().enumerate() {
-                let c = self.sum(&product.c, kind.sums[0], element(kind.sums[0], row, column));
-                let sum = any_dot_product(kind, a, b, c);
-                sums.push((element(kind.sums[1], row, column), sum));
+                let c = self.sum(&product.c, sums_of[0], element(sums_of[0], row, column));
+                let sum = product_of_four(sums_of, a, b, c);
+                sums.push((element(sums_of[1], row, column), sum));
             }
         }
         for (place, sum) in sums {
-            self.set_sum(&product.d, kind.sums[1], place, sum);
+            self.set_sum(&product.d, sums_of[1], place, sum);
         }
     }
 
     /// A row of A or a column of B.
     fn line(
         &self,
+        product: &Mma,
         registers: &[Register],
         inputs: MatrixInputs,
-        depth: usize,
         place: impl Fn(usize) -> Backing,
     ) -> Vec<Factor> {
-        let width = 32 / inputs.packed();
         let factor = |k: usize| {
-            let (lane, register, part) = place(k);
-            let word = read(&self.r, registers[register], lane) as u32;
-            let bits = word >> (width * part as u32);
-            Factor::of(inputs, bits & (u32::MAX >> (32 - width)))
+            let bits = self.element(registers, inputs, place(k));
+            match product.converts {
+                true => converted(inputs, bits),
+                false => Factor::of(inputs, bits),
+            }
         };
-        (0..depth).map(factor).collect()
+        (0..product.depth as usize).map(factor).collect()
+    }
+
+    /// The bits of an element of A or B.
+    fn element(
+        &self,
+        registers: &[Register],
+        inputs: MatrixInputs,
+        (lane, register, part): Backing,
+    ) -> u32 {
+        let width = 32 / inputs.packed();
+        let word = read(&self.r, registers[register], lane) as u32;
+        word >> (width * part as u32) & (u32::MAX >> (32 - width))
     }
 
     /// An element of C.

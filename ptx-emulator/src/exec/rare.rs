@@ -190,9 +190,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 *self.clock_reads += 1;
                 *self.granted - *self.fuel + *self.clock_reads
             }
-            Timer::Nanoseconds => {
-                u64::try_from(self.launch.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-            }
+            Timer::Nanoseconds => self.launch.clock.nanoseconds(),
         };
         for lane in lanes(mask) {
             warp_ops::write(&mut self.r, to, lane, value);

@@ -38,6 +38,10 @@ impl Level {
 
     /// Those that the processor has, narrowest first.
     pub(crate) fn available() -> Vec<Level> {
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_mut, reason = "nothing is added")
+        )]
         let mut levels = vec![Level::Portable];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2")

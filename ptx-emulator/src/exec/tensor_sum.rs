@@ -6,10 +6,11 @@
 //! added as integers; the sum is truncated to f32. Exponents are those of the factors, so a product
 //! may reach 4 at exponent 0. Earlier generations keep fewer bits and add in smaller groups.
 //!
-//! Sums in f16, and those of 8-bit and narrower floats, were not measured for this project. They
+//! Sums in f16 are the same sum, rounded to the nearest f16, as an H100 gave them. Those of `wgmma`
+//! and of GPUs that multiply 8-bit and narrower floats were not measured for this project. They
 //! follow what P. Xie and others measured and published ("MMA-Sim: Bit-Accurate Reference Model of
-//! Tensor Cores and Matrix Cores", 2025): the same sum, rounded to the nearest f16, or for `wgmma`
-//! of 8-bit floats with 13 bits after the binary point, in the sum and in the result.
+//! Tensor Cores and Matrix Cores", 2025): of `wgmma` of 8-bit floats, 13 bits after the binary
+//! point are in the sum and in the result.
 
 use super::float::from_f64;
 use super::simd::{self, Level};
@@ -237,7 +238,9 @@ fn cut_sum(terms: &[Term], bits: i32) -> f64 {
 /// A sum as an element of D.
 fn rounded(value: f64, kind: Kind) -> u32 {
     if kind.sums[1] == Sums::F16 {
-        return from_f64(value, 0.0, Type::F16, Rounding::NearestEven) as u32;
+        let bits = from_f64(value, 0.0, Type::F16, Rounding::NearestEven) as u32;
+        // What a negative sum leaves of nothing has no sign.
+        return if bits == 0x8000 { 0 } else { bits };
     }
     if value.abs() >= 128f64.exp2() {
         return (value as f32).to_bits();

@@ -1,4 +1,9 @@
 //! Video instructions on one lane.
+//!
+//! Compute capability 9.0 has no such instructions: the assembler makes sequences of 64-bit
+//! arithmetic of them, whose results differ from the text of the PTX ISA where the intermediate
+//! result leaves its type. The rules here are those of the sequences that `ptxas` 13.0 makes for
+//! `sm_90a`, and what an H100 gave.
 
 use super::convert::{sign_extend, truncate};
 use crate::ir::{
@@ -14,60 +19,95 @@ fn extract(value: u64, part: Part, signed: bool) -> i64 {
     }
 }
 
+/// Bits of the result of a shift that saturation sees.
+const SHIFTED_BITS: u32 = 34;
+
+/// A scalar video instruction but `vmad`.
 pub(super) fn evaluate(video: Video, x: [u64; 4]) -> u64 {
-    let [signed, signed_a, signed_b] = video.signed;
+    let [_, signed_a, signed_b] = video.signed;
     let a = extract(x[0], video.parts[0], signed_a);
     let b = extract(x[1], video.parts[1], signed_b);
     let amount = match video.clamps {
         true => b.min(32),
         false => b & 31,
     };
-    let mut value = match video.function {
+    let value = match video.function {
         VideoFunction::Add => a + b,
         VideoFunction::Sub => a - b,
         VideoFunction::AbsoluteDifference => (a - b).abs(),
         VideoFunction::Min => a.min(b),
         VideoFunction::Max => a.max(b),
-        // The result has 33 bits at most.
         VideoFunction::ShiftLeft => a << amount,
         VideoFunction::ShiftRight => a >> amount,
         VideoFunction::Set(comparison) => i64::from(holds(comparison, a, b)),
     };
-    let width = video.merged.map_or(32, |part| part.bits);
-    let is_difference = matches!(video.function, VideoFunction::AbsoluteDifference);
-    let is_sum = is_difference || matches!(video.function, VideoFunction::Add | VideoFunction::Sub);
-    if video.saturates {
-        let (least, most) = match signed {
-            true => (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1),
-            // Above the range of u32, an H200 keeps the low bits of a sum or difference, where the
-            // ISA asks for the largest number.
-            false if width == 32 && is_sum => (0, i64::MAX),
-            false => (0, (1i64 << width) - 1),
-        };
-        value = value.clamp(least, most);
-    }
-    let whole = |value: u64| match signed {
-        true => sign_extend(value, 32),
-        false => truncate(value, 32) as i64,
-    };
-    let c = whole(x[2]);
-    let value = match is_difference {
-        // A difference beyond s32 stays positive for the second operation.
-        true => truncate(value as u64, 32) as i64,
-        false => whole(value as u64),
+    let value = match video.saturates {
+        true => saturated(video, value),
+        false => value,
     };
     let value = match video.second {
         None => value,
-        Some(SecondOperation::Add) => value + c,
-        Some(SecondOperation::Min) => value.min(c),
-        Some(SecondOperation::Max) => value.max(c),
-    };
+        Some(second) => combined(video, second, value, x[2]),
+    } as u64;
     match video.merged {
-        None => truncate(value as u64, 32),
+        None => truncate(value, 32),
         Some(part) => {
             let mask = truncate(u64::MAX, part.bits) << part.shift;
-            x[2] & !mask | (value as u64) << part.shift & mask
+            // The upper half of the result stays where it is.
+            let is_upper_half = part.shift == 16 && part.bits == 16;
+            let shift = if is_upper_half { 0 } else { part.shift };
+            x[2] & !mask | value << shift & mask
         }
+    }
+}
+
+/// `.sat` of the exact result.
+fn saturated(video: Video, value: i64) -> i64 {
+    use VideoFunction::{AbsoluteDifference, Add, ShiftLeft, ShiftRight, Sub};
+    let signed = video.signed[0];
+    let is_shift = matches!(video.function, ShiftLeft | ShiftRight);
+    if is_shift {
+        let (least, most) = limits(32, signed);
+        return sign_extend(value as u64, SHIFTED_BITS).clamp(least, most);
+    }
+    let width = video.merged.map_or(32, |part| part.bits);
+    let (least, most) = limits(width, signed);
+    if width < 32 {
+        // What is negative counts as too large.
+        return if value < 0 { most } else { value.min(most) };
+    }
+    // A sum above the range of u32 keeps its low bits.
+    let is_sum = matches!(video.function, Add | Sub | AbsoluteDifference);
+    match is_sum && !signed {
+        true => value.max(0),
+        false => value.clamp(least, most),
+    }
+}
+
+/// The second operation, on 64 bits.
+fn combined(video: Video, second: SecondOperation, value: i64, c: u64) -> i64 {
+    use VideoFunction::{Add, ShiftLeft, ShiftRight, Sub};
+    let signed = video.signed[0];
+    let c = extract(c, Part::WHOLE, signed);
+    let is_cut = match video.function {
+        Add | Sub => true,
+        ShiftLeft | ShiftRight => video.saturates,
+        _ => false,
+    };
+    // 32 bits of some results are extended by their sign, whatever their type.
+    let value = match is_cut {
+        true => sign_extend(truncate(value as u64, 32), 32),
+        false => value,
+    };
+    let is_less = match signed {
+        true => value < c,
+        false => (value as u64) < c as u64,
+    };
+    match second {
+        SecondOperation::Add => value.wrapping_add(c),
+        SecondOperation::Min if is_less => value,
+        SecondOperation::Max if !is_less => value,
+        SecondOperation::Min | SecondOperation::Max => c,
     }
 }
 
@@ -90,20 +130,26 @@ fn limits(bits: u32, signed: bool) -> (i64, i64) {
     }
 }
 
-/// `vmad`: the sum has 65 bits at most, and is shifted as a whole.
+/// `vmad`: factors of 32 bits and the addend are signed whatever their types are; the types say
+/// how parts of words are extended, and how the sum of 64 bits is shifted and saturates.
 pub(super) fn product(product: VideoProduct, x: [u64; 4]) -> u64 {
-    let [of_a, of_b] = product.signed;
-    let signed = of_a || of_b;
-    let a = i128::from(extract(x[0], product.parts[0], of_a));
-    let b = i128::from(extract(x[1], product.parts[1], of_b));
-    let c = i128::from(extract(x[2], Part::WHOLE, signed));
-    let sum = (a * b + c + i128::from(product.plus_one)) >> product.shift;
-    let (least, most) = limits(32, signed);
-    let sum = match product.saturates {
-        true => sum.clamp(least.into(), most.into()),
-        false => sum,
+    let signed = product.signed[0] || product.signed[1];
+    let factor = |at: usize| {
+        let value = extract(x[at], product.parts[at], product.signed[at]);
+        sign_extend(truncate(value as u64, 32), 32)
     };
-    truncate(sum as u64, 32)
+    let addend = extract(x[2], Part::WHOLE, true) + i64::from(product.plus_one);
+    let sum = (factor(0) * factor(1)).wrapping_add(addend);
+    let shifted = match signed {
+        true => sum >> product.shift,
+        false => (sum as u64 >> product.shift) as i64,
+    };
+    let (least, most) = limits(32, signed);
+    let result = match product.saturates {
+        true => shifted.clamp(least, most),
+        false => shifted,
+    };
+    truncate(result as u64, 32)
 }
 
 /// A video instruction on the halves or the bytes of words (PTX ISA, "SIMD Video Instructions").

@@ -13,8 +13,8 @@ use super::tensor_sum::{
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::ir::{
-    AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Space, Sums, Wmma,
-    WmmaMove,
+    AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Rounding, Space, Sums,
+    Wmma, WmmaMove,
 };
 use crate::observer::Observer;
 use ptx_syntax::ast::Type;
@@ -122,10 +122,15 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// A product of floats without infinities and NaNs; none where there are any.
-    fn wmma_by_tile(&self, product: &Wmma, [a, b, c]: [&[u32]; 3]) -> Option<Vec<u32>> {
-        let [m, n, k] = product.shape.map(|extent| extent as usize);
+    fn wmma_by_tile(
+        &self,
+        product: &Wmma,
+        depth: usize,
+        [a, b, c]: [&[u32]; 3],
+    ) -> Option<Vec<u32>> {
+        let [m, n, _] = product.shape.map(|extent| extent as usize);
         let (level, inputs) = (self.launch.level, product.inputs);
-        if k > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
+        if depth > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
             return None;
         }
         let split = |elements: &[u32]| {
@@ -144,7 +149,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let (a, b) = (split(a)?, split(b)?);
         let tile = Tile {
             inputs,
-            depth: k,
+            depth,
             columns: n,
             a: a.each_ref().map(Vec::as_slice),
             b: b.each_ref().map(Vec::as_slice),
@@ -237,50 +242,70 @@ impl<O: Observer> Run<'_, '_, O> {
         c.iter().enumerate().map(sum).collect()
     }
 
+    /// Sums of f32, and of f16 where C and D are both: else C is converted to f32 first, and the
+    /// sum to D at the end. Products of tf32 are two, each with k = 4.
     fn wmma_float(&self, product: &Wmma) -> Vec<u64> {
         let [m, n, k] = product.shape.map(|extent| extent as usize);
         let packed = product.inputs.packed();
-        let a = self.elements(&product.a, packed, m * k);
-        let b = self.elements(&product.b, packed, k * n);
-        let c = self.elements(&product.c, product.sums[0].packed(), m * n);
-        let frequent = product.sums == [Sums::F32; 2] && k <= MAX_DEPTH;
-        if frequent && !product.saturates {
-            let words = |elements: &[u64]| elements.iter().map(|&bits| bits as u32).collect();
-            let [a, b, c]: [Vec<u32>; 3] = [&a, &b, &c].map(|elements| words(elements));
-            if let Some(sums) = self.wmma_by_tile(product, [&a, &b, &c]) {
-                return sums.into_iter().map(u64::from).collect();
+        let words = |registers: &[Register], packed: u32, count: usize| -> Vec<u32> {
+            let elements = self.elements(registers, packed, count).into_iter();
+            elements.map(|bits| bits as u32).collect()
+        };
+        let a = words(&product.a, packed, m * k);
+        let b = words(&product.b, packed, k * n);
+        let mut sums = words(&product.c, product.sums[0].packed(), m * n);
+        let [of_c, of_d] = product.sums;
+        let in_f16 = product.sums == [Sums::F16; 2];
+        if of_c == Sums::F16 && !in_f16 {
+            for c in &mut sums {
+                *c = (float::to_f64(u64::from(*c), Type::F16) as f32).to_bits();
             }
         }
-        let factor = |bits: &u64| Factor::of(product.inputs, *bits as u32);
-        let rows: Vec<Vec<Factor>> = a
-            .chunks(k)
-            .map(|row| row.iter().map(factor).collect())
-            .collect();
-        let columns: Vec<Vec<Factor>> = (0..n)
-            .map(|column| (0..k).map(|i| factor(&b[i * n + column])).collect())
-            .collect();
-        let kind = Kind {
-            inputs: [product.inputs; 2],
-            sums: product.sums,
-            short: false,
+        let step = match product.inputs {
+            MatrixInputs::Tf32 => 4,
+            _ => k,
         };
-        let level = self.launch.level;
-        let lines =
-            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
-        let (of_rows, of_columns) = (lines(&rows), lines(&columns));
-        let sum = |(at, c): (usize, &u64)| {
-            let (row, column, c) = (at / n, at % n, *c as u32);
-            let sum = match frequent {
+        for first in (0..k).step_by(step) {
+            let rows = a.chunks(k).flat_map(|row| &row[first..first + step]);
+            let rows: Vec<u32> = rows.copied().collect();
+            let columns = &b[first * n..][..step * n];
+            sums = match in_f16 {
+                true => wmma_in_f16(product, [&rows, columns, &sums]),
+                false => self.wmma_in_f32(product, step, [&rows, columns, &sums]),
+            };
+        }
+        let result = |sum: u32| {
+            let sum = match of_d == Sums::F16 && !in_f16 {
                 true => {
-                    let (row, column) = (&of_rows[row], &of_columns[column]);
-                    dot_product(level, product.inputs, row, column, c)
+                    let value = f64::from(f32::from_bits(sum));
+                    float::from_f64(value, 0.0, Type::F16, Rounding::NearestEven) as u32
                 }
-                false => any_dot_product(kind, &rows[row], &columns[column], c),
+                false => sum,
             };
             u64::from(match product.saturates {
-                true => finite(sum, product.sums[1]),
+                true => finite(sum, of_d),
                 false => sum,
             })
+        };
+        sums.into_iter().map(result).collect()
+    }
+
+    /// A, B and C are by rows; A has as many columns as `depth`.
+    fn wmma_in_f32(&self, product: &Wmma, depth: usize, [a, b, c]: [&[u32]; 3]) -> Vec<u32> {
+        if let Some(sums) = self.wmma_by_tile(product, depth, [a, b, c]) {
+            return sums;
+        }
+        let n = product.shape[1] as usize;
+        let factor = |bits: &u32| Factor::of(product.inputs, *bits);
+        let line = |bits: &mut dyn Iterator<Item = &u32>| {
+            Line::new(&bits.map(factor).collect::<Vec<Factor>>())
+        };
+        let rows: Vec<Line> = a.chunks(depth).map(|row| line(&mut row.iter())).collect();
+        let columns = (0..n).map(|column| line(&mut b.iter().skip(column).step_by(n)));
+        let columns: Vec<Line> = columns.collect();
+        let (level, inputs) = (self.launch.level, product.inputs);
+        let sum = |(at, c): (usize, &u32)| {
+            dot_product(level, inputs, &rows[at / n], &columns[at % n], *c)
         };
         c.iter().enumerate().map(sum).collect()
     }
@@ -300,6 +325,23 @@ impl<O: Observer> Run<'_, '_, O> {
         };
         (0..count).map(element).collect()
     }
+}
+
+/// Sums of f16 that are rounded to f16; A, B and C are by rows.
+fn wmma_in_f16(product: &Wmma, [a, b, c]: [&[u32]; 3]) -> Vec<u32> {
+    let [_, n, k] = product.shape.map(|extent| extent as usize);
+    let factor = |bits: &u32| Factor::of(product.inputs, *bits);
+    let kind = Kind {
+        inputs: [product.inputs; 2],
+        sums: product.sums,
+        short: false,
+    };
+    let rows = a.chunks(k).map(|row| row.iter().map(factor).collect());
+    let rows: Vec<Vec<Factor>> = rows.collect();
+    let columns = (0..n).map(|column| b.iter().skip(column).step_by(n).map(factor).collect());
+    let columns: Vec<Vec<Factor>> = columns.collect();
+    let sum = |(at, c): (usize, &u32)| any_dot_product(kind, &rows[at / n], &columns[at % n], *c);
+    c.iter().enumerate().map(sum).collect()
 }
 
 /// `.satfinite` of floats: the largest finite number in place of an infinity, and 0 of a NaN.

@@ -248,7 +248,8 @@ pub(crate) enum SecondOperation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Video {
     pub function: VideoFunction,
-    /// Whether the result and the operands are signed.
+    /// Whether the result and the operands are signed; of `vset`, the second operation instead of
+    /// the result.
     pub signed: [bool; 3],
     /// What of the operands counts.
     pub parts: [Part; 2],
@@ -263,7 +264,7 @@ pub(crate) struct Video {
 /// `vmad`: a product, and what is added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VideoProduct {
-    /// Whether the factors are signed; the sum is where one of them is.
+    /// Whether the factors' parts are signed; the result is where one of them is.
     pub signed: [bool; 2],
     /// What of the factors counts.
     pub parts: [Part; 2],

@@ -44,6 +44,8 @@ pub(crate) struct Mma {
     /// Of `m8n8k4` of f16, which eight lanes compute at a time: whether fragments of A and of B are
     /// by column.
     pub by_column: Option<[bool; 2]>,
+    /// Of 8-bit floats: whether they are converted to f16 first.
+    pub converts: bool,
     /// What scales A and B by blocks.
     pub scales: Option<Box<Scales>>,
     pub d: Vec<Register>,

@@ -211,9 +211,10 @@ fn video_products() {
     check(
         "vmad.u32.u32.u32.po.sat.shr15 %r0, %r1, %r2, %r3;",
         |a, b, c| {
-            let of = |word: u64| u128::from(word & 0xffff_ffff);
-            let sum = (of(a) * of(b) + of(c) + 1) >> 15;
-            sum.min(u32::MAX.into()) as u64
+            // A GPU takes whole words as signed, and the sum's bits as unsigned when it shifts.
+            let of = |word: u64| i64::from(word as i32);
+            let sum = (of(a) * of(b)).wrapping_add(of(c) + 1) as u64 >> 15;
+            sum.min(u32::MAX.into())
         },
     );
     check("vmad.s32.u32.s32 %r0, %r1, %r2, %r3;", |a, b, c| {
@@ -300,10 +301,9 @@ fn refusals_have_reasons() {
             "unknown instruction `mul.lo.sat.s32`",
         ),
         ("setp.lt.f16 %p0|%p1, %h1, %h2;", "one predicate"),
-        (
-            "vshl.u32.u32.u32.sat.clamp %r0, %r1, %r2;",
-            "`vshl` with `.sat` is refused",
-        ),
+        ("ld.global.b128 {%x1, %x2}, [%base];", "a `.b128` register"),
+        ("st.global.b128 [%base], {%x1, %x2};", "a `.b128` register"),
+        ("mov.b128 {%x1, %x2}, {%x2, %x1};", "a `.b128` register"),
         ("fma.rn.oob.f16 %h0, %h1, %h2, %h3;", "`fma.oob` is refused"),
     ] {
         let text = crate::common::module(instruction);

@@ -342,10 +342,21 @@ impl Mma {
                     let (row, column) = (self.places[3])(lane, i, part);
                     let found =
                         u64::from(*word) >> (32 / packed * part) & (u64::MAX >> (64 - of_d.bits));
-                    let products = (0..self.depth)
-                        .map(|k| a.value(row, k) * b.value(k, column) * scale(k))
-                        .sum::<f64>();
-                    let wanted = of_d.of_sum(c.value(row, column) + products);
+                    let product = |k| a.value(row, k) * b.value(k, column) * scale(k);
+                    let c = c.value(row, column);
+                    let sum = match a.format.bits == 8 && !self.opcode.contains(".kind") {
+                        // Two MMAs of f16, of the halves of registers; C comes last.
+                        true => {
+                            let half = |at: usize| {
+                                let of_half = (0..self.depth).filter(|k| k % 4 / 2 == at);
+                                of_half.map(product).sum::<f64>()
+                            };
+                            let rounded = |sum: f64| of_d.value(of_d.of_sum(sum));
+                            c + rounded(rounded(half(0)) + half(1))
+                        }
+                        false => c + (0..self.depth).map(product).sum::<f64>(),
+                    };
+                    let wanted = of_d.of_sum(sum);
                     assert_eq!(found, wanted, "{}: {row}, {column}", self.opcode);
                 }
             }

@@ -189,17 +189,17 @@ const INTRODUCTION: &str = "\
 # Forms of instructions
 
 Made by `cargo run -p warpladder-forms -- --table` from the decoder of the emulator and from
-`results/h200/forms.json`; a test holds it. A form is an opcode with its modifiers and types, and
+`results/*/forms.json`; a test holds it. A form is an opcode with its modifiers and types, and
 the kinds of its operands.
 
-- *Exact*: an H200 gave the same bits in all of 2048 rows of edge values and random bits.
+- *Exact*: an H100 or H200 gave the same bits in all of 2048 rows of edge values and random bits.
 - *Within*: an approximation. The emulator computes it in double precision and rounds once, which is
   within the error that the PTX ISA states, in the last column.
 - *Not measured*: the result follows the text of the PTX ISA, the definition of the format, or what
-  others published of tensor cores. It was not compared with a GPU: the H200 does not have the form,
-  or its result has no layout to compare, or there was no GPU when it was added.
-- *Open*: an H200 gave other bits in some rows, where the PTX ISA leaves them open: which of several
-  NaNs an MMA of f64 passes on. All other bits are the same.
+  others published of tensor cores, or the machine code that NVIDIA's assembler makes of the form.
+  It was not compared with a GPU: these GPUs do not have it, or there was no GPU when it was
+  added or its rule was changed.
+- *Open*: an H100 or H200 gave other bits in some rows, where the PTX ISA leaves them open.
 - *Refused*: the kernel is refused, with the name of the form, and below with the reason where there
   is another than that it is missing.
 

@@ -2,7 +2,7 @@
 
 use ptx_emulator::{Args, LaunchConfig, Memory, Module};
 
-use crate::kernel::{BLOCK, MEMORY_BYTES, ROWS};
+use crate::kernel::{BLOCK, MEMORY_BYTES, ROWS, WARP_BYTES};
 
 /// Most outputs of a row.
 pub const MAX_SLOTS: usize = 24;
@@ -11,6 +11,16 @@ pub const MAX_SLOTS: usize = 24;
 pub const POISON: u8 = 0xa5;
 
 const GRID: u32 = ROWS as u32 / BLOCK;
+
+/// Bytes of the memory that forms access: a part of each thread, or of each warp.
+const MEMORY: usize = {
+    let (of_threads, of_warps) = (MEMORY_BYTES * ROWS, WARP_BYTES * ROWS / 32);
+    if of_threads > of_warps {
+        of_threads
+    } else {
+        of_warps
+    }
+};
 
 /// The outputs of one kernel, slot by slot, or why there are none.
 pub type Outputs = Result<Vec<u64>, String>;
@@ -28,7 +38,7 @@ pub fn emulate(ptx: &str, entry: &str, slots: usize, operands: &[u64]) -> Output
         .flat_map(|value| value.to_le_bytes())
         .collect();
     let mut args = Args::new();
-    let sizes = [input.len(), slots * ROWS * 8, MEMORY_BYTES * ROWS];
+    let sizes = [input.len(), slots * ROWS * 8, MEMORY];
     let mut addresses = [0; 3];
     for (address, bytes) in addresses.iter_mut().zip(sizes) {
         *address = memory
@@ -70,7 +80,7 @@ mod linux {
 
     use cuda_driver::{JitOptions, LaunchConfig, Module, PrimaryContext, memory};
 
-    use super::{BLOCK, GRID, MAX_SLOTS, MEMORY_BYTES, Outputs, POISON, ROWS, words};
+    use super::{BLOCK, GRID, MAX_SLOTS, MEMORY, Outputs, POISON, ROWS, words};
 
     /// The first GPU, with its buffers.
     pub struct Gpu {
@@ -97,7 +107,7 @@ mod linux {
             let buffers = [
                 allocate(bytes.len())?,
                 allocate(MAX_SLOTS * ROWS * 8)?,
-                allocate(MEMORY_BYTES * ROWS)?,
+                allocate(MEMORY)?,
             ];
             // SAFETY: the buffer was allocated with as many bytes, and nothing runs yet.
             unsafe { memory::upload(buffers[0], &bytes) }.map_err(|error| error.to_string())?;

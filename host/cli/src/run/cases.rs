@@ -6,10 +6,11 @@ use crate::select;
 use crate::shape::AskedShape;
 use anyhow::bail;
 use std::time::Duration;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::run::{Admitted, RunError, check_shape, preflight};
+use warpladder_lab::run::{Admitted, RunError, Variant, check_shape, preflight_with};
 use warpladder_models::devices::DeviceModel;
 
 /// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the
@@ -50,7 +51,8 @@ pub(super) struct Selection {
     pub run: Vec<RunCase>,
     /// Those that do not take the size.
     pub unsupported: Vec<&'static Rung>,
-    /// Those that the device's compute capability does not run.
+    /// Those that the device's compute capability does not run, or that are newer than the
+    /// generation that was asked for.
     pub incapable: Vec<&'static Rung>,
     /// Products on the host that would take long.
     pub slow: Vec<&'static Rung>,
@@ -63,6 +65,8 @@ pub(super) struct Named<'a> {
     pub family: Option<Family>,
     pub kernels: &'a [String],
     pub exclude: &'a [String],
+    /// The generation of GPUs whose kernels run.
+    pub generation: Option<ComputeCapability>,
 }
 
 impl Named<'_> {
@@ -129,8 +133,12 @@ pub(super) fn split(
                 selection.slow.push(rung);
                 continue;
             }
-            let admitted = match preflight(engine, rung, shape) {
-                Err(RunError::Capability { .. }) if !by_name => {
+            let variant = Variant {
+                generation: named.generation,
+                ..Variant::default()
+            };
+            let admitted = match preflight_with(engine, rung, shape, variant) {
+                Err(RunError::Newer { .. } | RunError::Capability { .. }) if !by_name => {
                     selection.incapable.push(rung);
                     continue;
                 }
@@ -151,11 +159,17 @@ pub(super) fn split(
     }
     if let ([], [first, ..]) = (&selection.run[..], &selection.incapable[..]) {
         let (device, has) = (engine.device_name(), engine.compute_capability());
-        bail!(
-            "{device} has compute capability {has}, which runs no kernel of this selection, such \
-             as {}: name others, or run them on the emulator",
-            first.name
-        );
+        let first = first.name;
+        match named.generation {
+            Some(asked) if asked < has => bail!(
+                "compute capability {asked}, which was asked for, runs no kernel of this \
+                 selection, such as {first}: name others, or ask for a newer generation"
+            ),
+            _ => bail!(
+                "{device} has compute capability {has}, which runs no kernel of this selection, \
+                 such as {first}: name others, or run them on the emulator"
+            ),
+        }
     }
     if selection.run.is_empty() {
         let sizes = shapes.iter().map(|asked| {
@@ -175,6 +189,8 @@ pub(super) struct Conditions<'a> {
     pub engine: &'a dyn Engine,
     /// The GPU that is predicted.
     pub device: Option<&'a DeviceModel>,
+    /// The generation of GPUs whose kernels run, and are predicted.
+    pub generation: Option<ComputeCapability>,
     /// The GPU that is measured.
     pub measured: Option<&'a DeviceModel>,
     pub reps: usize,
@@ -201,8 +217,12 @@ pub(super) fn estimate(cases: &mut [RunCase], on: &Conditions<'_>) -> anyhow::Re
         let rung = case.rung();
         case.seconds = speed.runs(rung, case.admitted.shape(), 1 + on.reps)?;
         let is_counted = on.device.is_some_and(|device| {
-            !case.admitted.is_on_host()
-                && prediction::shipped(device, rung, case.predicted).is_none()
+            let asked = prediction::Asked {
+                rung,
+                shape: case.predicted,
+                generation: on.generation,
+            };
+            !case.admitted.is_on_host() && prediction::shipped(device, asked).is_none()
         });
         if is_counted {
             case.seconds += speed.prediction(rung, case.predicted);
@@ -303,6 +323,7 @@ mod tests {
             family: None,
             kernels: &kernels,
             exclude: &[],
+            generation: None,
         };
         split(&named, &engine, &[AskedShape::given(SHAPE)], true)
     }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder_lab::catalogue::Rung;
+use warpladder_lab::catalogue::{Implementation, Rung};
 use warpladder_lab::predict::{self, ForecastError};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::Predicted;
@@ -38,33 +39,52 @@ static ROWS: LazyLock<HashMap<Key, Row>> = LazyLock::new(|| {
     rows.into_iter().map(|row| (key(&row), row)).collect()
 });
 
+/// What is to be predicted.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub rung: &'static Rung,
+    pub shape: Shape,
+    /// The generation of GPUs whose kernels run.
+    pub generation: Option<ComputeCapability>,
+}
+
+impl Asked {
+    /// Whether it may be another kernel than without a generation.
+    fn is_of_a_generation(self) -> bool {
+        let runs = self.rung.resolve(self.shape);
+        self.generation.is_some() && matches!(runs.implementation, Implementation::Planned { .. })
+    }
+}
+
 /// Predicts a kernel. To count one at a large size takes seconds, so that a prediction that ships
 /// is taken where there is one of the same PTX.
 pub(super) fn predicted(
     emulator: &EmulatorEngine,
     device: &DeviceModel,
-    rung: &'static Rung,
-    shape: Shape,
+    asked: Asked,
     seed: u64,
 ) -> Result<Predicted, ForecastError> {
-    match shipped(device, rung, shape) {
+    match shipped(device, asked) {
         Some(predicted) => Ok(predicted),
         None => {
-            let forecast = predict::forecast(emulator, device, rung, shape, seed)?;
+            let Asked {
+                rung,
+                shape,
+                generation,
+            } = asked;
+            let forecast = predict::forecast_with(emulator, device, rung, shape, generation, seed)?;
             Ok(forecast.predicted(device))
         }
     }
 }
 
 /// The prediction that ships, of this very PTX and device.
-pub(super) fn shipped(
-    device: &DeviceModel,
-    rung: &'static Rung,
-    shape: Shape,
-) -> Option<Predicted> {
-    if device.name != SHIPPED || devices::find(SHIPPED).ok() != Some(device) {
+pub(super) fn shipped(device: &DeviceModel, asked: Asked) -> Option<Predicted> {
+    let is_described = devices::find(SHIPPED).ok() == Some(device);
+    if device.name != SHIPPED || !is_described || asked.is_of_a_generation() {
         return None;
     }
+    let Asked { rung, shape, .. } = asked;
     let k = rung.operation.uses_k().then_some(shape.k);
     let row = ROWS.get(&(rung.name.to_owned(), shape.m, shape.n, k))?;
     let now = predict::fingerprint(device, rung, shape).ok()?;
@@ -94,6 +114,14 @@ mod tests {
     use super::*;
     use warpladder_lab::catalogue;
 
+    fn asked(rung: &'static Rung, shape: Shape) -> Asked {
+        Asked {
+            rung,
+            shape,
+            generation: None,
+        }
+    }
+
     #[test]
     fn what_ships_is_of_the_ptx_in_the_program() {
         let device = devices::find(SHIPPED).unwrap();
@@ -105,7 +133,7 @@ mod tests {
                 n: row.n,
                 k: row.k.unwrap_or(row.n),
             };
-            if shipped(device, rung, shape).is_none() {
+            if shipped(device, asked(rung, shape)).is_none() {
                 stale.push(format!("{} at {}", row.kernel, row.m));
             }
         }
@@ -127,12 +155,29 @@ mod tests {
             k: size,
         };
         let h200 = devices::find(SHIPPED).unwrap();
-        assert!(shipped(h200, naive, shape(4096)).is_some());
-        assert!(shipped(h200, naive, shape(4095)).is_none());
+        assert!(shipped(h200, asked(naive, shape(4096))).is_some());
+        assert!(shipped(h200, asked(naive, shape(4095))).is_none());
         let v100 = devices::find("V100").unwrap();
-        assert!(shipped(v100, naive, shape(4096)).is_none());
+        assert!(shipped(v100, asked(naive, shape(4096))).is_none());
         let mut faster = h200.clone();
         faster.clock_mhz.value += 1.0;
-        assert!(shipped(&faster, naive, shape(4096)).is_none());
+        assert!(shipped(&faster, asked(naive, shape(4096))).is_none());
+    }
+
+    #[test]
+    fn a_generation_ships_only_where_no_kernel_is_chosen_by_it() {
+        let h200 = devices::find(SHIPPED).unwrap();
+        for (name, ships) in [("naive", true), ("dgemm", false)] {
+            let rung = catalogue::find(name).unwrap();
+            let shape = Shape {
+                m: 4096,
+                n: 4096,
+                k: 4096,
+            };
+            let mut asked = asked(rung, shape);
+            assert!(shipped(h200, asked).is_some(), "{name}");
+            asked.generation = Some(ComputeCapability::V8_0);
+            assert_eq!(shipped(h200, asked).is_some(), ships, "{name}");
+        }
     }
 }

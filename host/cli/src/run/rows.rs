@@ -224,7 +224,7 @@ pub(super) fn print_left_out(to: &mut dyn Write, selection: &Selection) -> io::R
         ),
         (
             &selection.incapable,
-            "need another compute capability than the device's",
+            "need another compute capability than the device's, or the one asked for",
         ),
         (&selection.slow, "would take long, ask for them by name"),
     ];

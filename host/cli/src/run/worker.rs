@@ -4,6 +4,7 @@ use super::cases::RunCase;
 use super::prediction;
 use crate::interrupt::Results;
 use std::time::Instant;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Implementation, Rung};
@@ -51,6 +52,8 @@ pub(super) struct Work {
     pub cases: Vec<RunCase>,
     /// The GPU that is predicted.
     pub device: Option<DeviceModel>,
+    /// The generation of GPUs whose kernels run, and are predicted.
+    pub generation: Option<ComputeCapability>,
     /// The GPU that is measured.
     pub measured: Option<DeviceModel>,
     pub sampling: Sampling,
@@ -69,8 +72,12 @@ impl Work {
             }
             let (predicted, caveat) = match &self.device {
                 Some(device) if !case.admitted.is_on_host() => {
-                    let (rung, shape) = (case.rung(), case.predicted);
-                    match prediction::predicted(&emulator, device, rung, shape, self.seed) {
+                    let asked = prediction::Asked {
+                        rung: case.rung(),
+                        shape: case.predicted,
+                        generation: self.generation,
+                    };
+                    match prediction::predicted(&emulator, device, asked, self.seed) {
                         Ok(predicted) => {
                             let caveat = Caveat::of(&predicted);
                             (Some(predicted), caveat)

@@ -15,7 +15,7 @@ use warpladder::gemm::{GemmInput, GemmInto};
 use warpladder::gpu::Gpu;
 use warpladder_scale::ScaleError;
 use warpladder_scale::stream::{
-    self, HostMatrix, HostMatrixMut, MappedMatrix, MappedMatrixMut, Moved, Options, Progress, draw,
+    self, HostMatrix, HostMatrixMut, MappedMatrix, MappedMatrixMut, Moved, Options, Order, Progress,
 };
 
 /// Random vectors of the check.
@@ -29,7 +29,8 @@ random vectors (Freivalds).
 
 Examples:
   warpladder scale gemm --random 300x200x400 --device-memory 256KiB --emulate --out c.npy
-  warpladder scale gemm --random 31x33x100 --element bf16 --device-memory 8KiB --emulate")]
+  warpladder scale gemm --random 31x33x100 --element bf16 --device-memory 8KiB --emulate
+  warpladder scale gemm --random 200 --pinned --device-memory 256KiB --emulate")]
 pub(super) struct Args {
     /// File of A
     #[arg(
@@ -45,6 +46,9 @@ pub(super) struct Args {
     /// A and B of random numbers, of this size, instead of files
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["a", "b", "shape"])]
     random: Option<ShapeArg>,
+    /// Keep random A and B, and C, in page-locked memory, which the device reads and writes itself
+    #[arg(long, requires = "random", conflicts_with = "out")]
+    pinned: bool,
     /// File of C, which is replaced; without one C is checked and dropped
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -81,6 +85,7 @@ struct Record {
     k: usize,
     element: ElementType,
     c_element: ElementType,
+    pinned: bool,
     moved: Moved,
     moved_elements: u64,
     tflops: f64,
@@ -103,6 +108,7 @@ struct Job {
     c_16bit: bool,
     device_memory: Option<u64>,
     emulate: bool,
+    pinned: bool,
     check: bool,
 }
 
@@ -119,6 +125,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         c_16bit: args.c_16bit,
         device_memory: args.device_memory,
         emulate: args.emulate,
+        pinned: args.pinned,
         check: !args.no_check,
     };
     let mut bar = None;
@@ -229,58 +236,76 @@ impl Job {
         T: Element + GemmInto<<T as GemmInput>::Output>,
         O: Element,
     {
+        let gpu = match self.emulate {
+            true => Gpu::emulated(),
+            false => Gpu::new_or_emulated(),
+        };
         match &self.inputs {
             Inputs::Files(files) => {
                 let [a, b] = &**files;
-                self.multiply::<T, O>(a.view()?, b.view()?, results)
+                self.multiply::<T, O>(&gpu, [a.view()?, b.view()?], results)
             }
             Inputs::Random([m, n, k], _) => {
-                let numbers = |count: usize, seed| -> Vec<T> {
-                    draw(count, seed).into_iter().map(T::from_f64).collect()
-                };
                 let count = |a: &usize, b: &usize| a.checked_mul(*b).context("it is too large");
-                let (a, b) = (numbers(count(m, k)?, 1), numbers(count(k, n)?, 2));
-                let a = HostMatrix::row_major(&a, *m, *k)?;
-                self.multiply::<T, O>(a, HostMatrix::row_major(&b, *k, *n)?, results)
+                let (of_a, of_b) = (count(m, k)?, count(k, n)?);
+                let order = Order::RowMajor;
+                if self.pinned {
+                    let (mut a, mut b) = (gpu.pinned::<T>(of_a)?, gpu.pinned::<T>(of_b)?);
+                    stream::fill(&mut a, 1);
+                    stream::fill(&mut b, 2);
+                    let a = HostMatrix::pinned(&a, *m, *k, order)?;
+                    let b = HostMatrix::pinned(&b, *k, *n, order)?;
+                    return self.multiply::<T, O>(&gpu, [a, b], results);
+                }
+                let (mut a, mut b) = (vec![T::zeroed(); of_a], vec![T::zeroed(); of_b]);
+                stream::fill(&mut a, 1);
+                stream::fill(&mut b, 2);
+                let a = HostMatrix::new(&a, *m, *k, order)?;
+                self.multiply::<T, O>(&gpu, [a, HostMatrix::new(&b, *k, *n, order)?], results)
             }
         }
     }
 
     fn multiply<T, O>(
         &self,
-        a: HostMatrix<'_, T>,
-        b: HostMatrix<'_, T>,
+        gpu: &Gpu,
+        [a, b]: [HostMatrix<'_, T>; 2],
         results: &Results<Message>,
     ) -> anyhow::Result<()>
     where
         T: Element + GemmInto<<T as GemmInput>::Output>,
         O: Element,
     {
-        let gpu = match self.emulate {
-            true => Gpu::emulated(),
-            false => Gpu::new_or_emulated(),
-        };
         let ([m, k], [_, n]) = (a.extents(), b.extents());
         let options = Options {
             device_memory: self.device_memory,
         };
         let tell = |progress| results.hand(Message::Progress(progress));
+        let order = Order::RowMajor;
         let (moved, verdict) = match &self.out {
             Some(path) => {
                 let mut file = match is_npy(path) {
                     true => MappedMatrixMut::create_npy(path, [m, n], O::TYPE)?,
                     false => MappedMatrixMut::create_raw(path, [m, n], O::TYPE)?,
                 };
-                let moved = stream::gemm(&gpu, a, b, file.view_mut::<O>()?, &options, tell)?;
+                let moved = stream::gemm(gpu, a, b, file.view_mut::<O>()?, &options, tell)?;
                 file.flush()?;
                 (moved, self.check(a, b, file.view::<O>()?)?)
             }
             None => {
                 let elements = m.checked_mul(n).context("C is too large")?;
-                let mut c = vec![O::NAN; elements];
-                let of_c = HostMatrixMut::row_major(&mut c, m, n)?;
-                let moved = stream::gemm(&gpu, a, b, of_c, &options, tell)?;
-                (moved, self.check(a, b, HostMatrix::row_major(&c, m, n)?)?)
+                if self.pinned {
+                    let mut c = gpu.pinned::<O>(elements)?;
+                    c.fill(O::NAN);
+                    let of_c = HostMatrixMut::pinned(&mut c, m, n, order)?;
+                    let moved = stream::gemm(gpu, a, b, of_c, &options, tell)?;
+                    (moved, self.check(a, b, HostMatrix::new(&c, m, n, order)?)?)
+                } else {
+                    let mut c = vec![O::NAN; elements];
+                    let of_c = HostMatrixMut::new(&mut c, m, n, order)?;
+                    let moved = stream::gemm(gpu, a, b, of_c, &options, tell)?;
+                    (moved, self.check(a, b, HostMatrix::new(&c, m, n, order)?)?)
+                }
             }
         };
         let flops = 2.0 * m as f64 * n as f64 * k as f64;
@@ -294,6 +319,7 @@ impl Job {
             k,
             element: T::TYPE,
             c_element: O::TYPE,
+            pinned: self.pinned,
             moved,
             moved_elements: moved.elements(),
             tflops: flops / moved.seconds * 1e-12,

@@ -27,6 +27,21 @@ pub(super) struct RankArgs {
     /// products
     #[arg(long, value_name = "BLOCKS")]
     max_ctas: Option<u32>,
+    /// How GPUs of one process exchange blocks
+    #[arg(long, value_enum, default_value_t)]
+    exchange: Exchange,
+}
+
+/// How GPUs of one process exchange blocks.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Exchange {
+    /// By copies where each can access the memory of all others, else by NCCL
+    #[default]
+    Auto,
+    /// By copies from each other's memory
+    Copies,
+    /// By NCCL, as GPUs of several processes do
+    Nccl,
 }
 
 /// What is done on each rank, with any communicator.
@@ -52,6 +67,7 @@ impl Default for RankArgs {
             emulate: None,
             time_limit: TIME_LIMIT,
             max_ctas: None,
+            exchange: Exchange::Auto,
         }
     }
 }
@@ -105,6 +121,7 @@ impl RankArgs {
     #[cfg(all(target_os = "linux", feature = "gpu"))]
     fn on_gpus<W: Work>(&self, count: usize, work: &W) -> anyhow::Result<Done<W::Outcome>> {
         use warpladder_scale::comm::nccl::{Library, Nccl, Options};
+        use warpladder_scale::comm::peer::{self, Peer};
         use warpladder_scale::comm::rendezvous::UniqueId;
         let options = Options {
             limit: self.limit(),
@@ -145,7 +162,12 @@ impl RankArgs {
             joined.collect()
         });
         let comms = joined.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let outcomes = run_ranks(comms, |comm: &Nccl| work.of_rank(comm, &gpus[comm.rank()]));
+        let outcomes = if self.copies(count)? {
+            let peers = peer::ranks(comms, options.limit);
+            run_ranks(peers, |comm: &Peer| work.of_rank(comm, &gpus[comm.rank()]))
+        } else {
+            run_ranks(comms, |comm: &Nccl| work.of_rank(comm, &gpus[comm.rank()]))
+        };
         Ok(Done {
             of_first: Some(first(outcomes)?),
             device: gpus
@@ -153,6 +175,19 @@ impl RankArgs {
                 .map_or(String::new(), |gpu| gpu.name().to_owned()),
             emulated: false,
         })
+    }
+
+    /// Whether the first `count` GPUs exchange blocks by copies.
+    #[cfg(all(target_os = "linux", feature = "gpu"))]
+    fn copies(&self, count: usize) -> anyhow::Result<bool> {
+        if self.exchange == Exchange::Nccl {
+            return Ok(false);
+        }
+        let connected = warpladder_scale::comm::peer::connect(0..u32::try_from(count)?)?;
+        if self.exchange == Exchange::Copies && !connected {
+            bail!("these GPUs cannot access each other's memory: give --exchange nccl");
+        }
+        Ok(connected)
     }
 
     #[cfg(not(all(target_os = "linux", feature = "gpu")))]

@@ -1,4 +1,4 @@
-//! The tables in the README and in docs/h200.md are those of the results that are kept in the
+//! The tables in the README, in docs/h200.md, docs/h100.md and docs/scale.md are those of the results that are kept in the
 //! repository, and the output that the README shows is the program's.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme` writes them.
@@ -173,7 +173,13 @@ fn random_ratios(folder: &Path) -> String {
         "| kernel | extents | sizes | mean | least | quartiles | ahead |\n|---|---|--:|--:|--:|---|--:|\n"
             .to_owned();
     for (start, extents) in [("", "16 to 8192"), ("aligned-", "multiples of 64 to 16384")] {
-        for kernel in ["sgemm", "dgemm", "wgmma_bf16", "wgmma_bf16_narrow"] {
+        for kernel in [
+            "sgemm",
+            "dgemm",
+            "wgmma_bf16",
+            "wgmma_bf16_narrow",
+            "gemm_mma_bf16",
+        ] {
             let path = folder.join(format!("compare-random-{start}{kernel}.json"));
             let Ok(file) = std::fs::read_to_string(path) else {
                 continue;
@@ -196,6 +202,121 @@ fn random_ratios(folder: &Path) -> String {
             )
             .unwrap();
         }
+    }
+    text
+}
+
+/// Products on one GPU and on two: a row for each product and way, with t₁/(2·t₂), or t₁/t₂ where
+/// the second GPU has a product of its own size.
+fn scaling(folder: &Path) -> String {
+    let mut text = "| element | size | exchange | chunks | 1 GPU, ms | 2 GPUs, ms | efficiency | \
+                    exchanges hidden |\n|---|---|---|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    let records: Vec<Value> = ["scale.json", "scale-nccl.json"]
+        .iter()
+        .flat_map(|file| read_json(&folder.join(file)))
+        .collect();
+    let ms = |record: &Value| {
+        let outcomes = record["outcomes"].as_array().unwrap();
+        for outcome in outcomes {
+            assert_eq!(outcome["wrong_rows"], 0, "{record}");
+            assert_eq!(outcome["received_bytes"], outcome["formula_bytes"]);
+        }
+        let seconds = outcomes.iter().map(|of| of["seconds"].as_f64().unwrap());
+        seconds.fold(0.0, f64::max) * 1e3
+    };
+    for record in records.iter().filter(|record| record["ranks"] == 2) {
+        let [m, n, k] = ["m", "n", "k"].map(|extent| record[extent].as_u64().unwrap());
+        // Weak scaling: twice the rows.
+        let gpus_of_one = if m == 2 * k { 1.0 } else { 2.0 };
+        let alone = records.iter().find(|alone| {
+            let same = ["n", "k", "element"]
+                .iter()
+                .all(|of| alone[of] == record[of]);
+            same && alone["ranks"] == 1 && alone["m"] == n
+        });
+        let (one, two) = (ms(alone.unwrap()), ms(record));
+        writeln!(
+            text,
+            "| {} | {m} × {n} × {k} | {}, {} | {} | {one:.3} | {two:.3} | {:.3} | {:.0} % |",
+            record["element"].as_str().unwrap(),
+            record["algorithm"].as_str().unwrap(),
+            record["exchange"].as_str().unwrap(),
+            record["chunks"],
+            one / (gpus_of_one * two),
+            100.0 * record["hidden"].as_f64().unwrap(),
+        )
+        .unwrap();
+    }
+    let torch = std::fs::read_to_string(folder.join("scale-torch.json")).unwrap();
+    let torch: Value = serde_json::from_str(&torch).unwrap();
+    for record in torch["records"].as_array().unwrap() {
+        let number = |name: &str| record[name].as_f64().unwrap();
+        writeln!(
+            text,
+            "| {} | {}³ | PyTorch {}, all-gather and `mm` | 1 | {:.3} | {:.3} | {:.3} | |",
+            record["type"]
+                .as_str()
+                .unwrap()
+                .trim_start_matches("torch."),
+            record["n"],
+            torch["torch"].as_str().unwrap(),
+            number("one_gpu_ms"),
+            number("ms"),
+            number("efficiency"),
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// Products larger than the memory that they were given.
+fn out_of_core(folder: &Path) -> String {
+    let mut text = "| element | size | matrices are | limit | peak | moved over the bound | s | \
+                    TFLOP/s |\n|---|---|---|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for record in read_json(&folder.join("out-of-core.json")) {
+        assert_eq!(record["ok"], true, "{record}");
+        let moved = &record["moved"];
+        let gib = |name: &str| moved[name].as_f64().unwrap() / f64::from(1 << 30);
+        let pinned = record["pinned"].as_bool().unwrap();
+        writeln!(
+            text,
+            "| {} | {}³ | {} | {:.1} GiB | {:.1} GiB | {:.2} | {:.3} | {:.1} |",
+            record["element"].as_str().unwrap(),
+            record["m"],
+            if pinned { "page-locked" } else { "pageable" },
+            gib("limit_bytes"),
+            gib("peak_bytes"),
+            record["moved_elements"].as_f64().unwrap() / moved["least_elements"].as_f64().unwrap(),
+            moved["seconds"].as_f64().unwrap(),
+            record["tflops"].as_f64().unwrap(),
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// Links, by the copies of one process and by NCCL.
+fn links(folder: &Path) -> String {
+    let mut text = "| bytes | exchange by copies, µs | by NCCL, µs | all-gather by copies, GB/s | \
+                    by NCCL, GB/s |\n|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    let records = read_json(&folder.join("links.json"));
+    let samples = |record: &Value| record["samples"].as_array().unwrap().clone();
+    for (copies, nccl) in samples(&records[0]).iter().zip(samples(&records[1])) {
+        let us = |of: &Value| of["exchange_seconds"].as_f64().unwrap() * 1e6;
+        let gbs = |of: &Value| of["all_gather_bus_gbs"].as_f64().unwrap();
+        writeln!(
+            text,
+            "| {} | {:.0} | {:.0} | {:.1} | {:.1} |",
+            copies["bytes"],
+            us(copies),
+            us(&nccl),
+            gbs(copies),
+            gbs(&nccl)
+        )
+        .unwrap();
     }
     text
 }
@@ -273,6 +394,13 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     check("docs/h200.md", "h200", &table(&folder, &all, |_| true));
     check("docs/h200.md", "compare", &ratios(&folder));
     check("docs/h200.md", "random", &random_ratios(&folder));
+    let h100 = root().join("results/h100");
+    let of_h100 = ["run-families.json", "run-mma.json"];
+    check("docs/h100.md", "runs", &table(&h100, &of_h100, |_| true));
+    check("docs/h100.md", "random", &random_ratios(&h100));
+    check("docs/scale.md", "scaling", &scaling(&h100));
+    check("docs/scale.md", "links", &links(&h100));
+    check("docs/scale.md", "out-of-core", &out_of_core(&h100));
     let short = table(&folder, &all[..1], |kernel| SHORT.contains(&kernel));
     check("README.md", "short", &short);
     check("README.md", "ladder", &without_times_of_the_cpu(&ladder()));

@@ -312,29 +312,6 @@ fn plots_are_files_of_their_own() {
     assert!(svg.contains(">Roofline of the H200</text>"));
 }
 
-/// A browser without a window, where there is one.
-fn browser() -> Option<&'static str> {
-    let candidates = ["chromium", "chromium-browser", "google-chrome"];
-    candidates.into_iter().find(|name| {
-        let mut command = Command::new(name);
-        command
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    })
-}
-
-/// The script of axe-core, which `.ci/axe` fetches; `None` where it has not.
-fn axe() -> Option<String> {
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or(home)?;
-    let script = std::fs::read_to_string(cache.join("warpladder/axe/axe.min.js")).ok()?;
-    Some(script.replace("</script", "<\\/script"))
-}
-
 /// A page that shows the report this wide, uses its tools and says what is wrong with it.
 fn inspection(width: u32, axe: &str) -> String {
     include_str!("inspect.html")
@@ -353,23 +330,13 @@ fn inspected(
     let page = folder.join(format!("inspect-{width}-{dark}.html"));
     std::fs::write(&page, inspection(width, axe)).unwrap();
     let scheme = format!("--blink-settings=preferredColorScheme={}", u32::from(!dark));
-    let output = Command::new(browser)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--allow-file-access-from-files",
-            &scheme,
-        ])
+    let output = test_browser::command(browser, &folder.join("profile"))
+        .args(["--allow-file-access-from-files", &scheme])
         .args([
             "--enable-logging=stderr",
             "--virtual-time-budget=60000",
             "--dump-dom",
         ])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.join("profile").display()
-        ))
         .arg(format!("--window-size={},1000", width.max(800)))
         .arg(format!("file://{}", page.display()))
         .stdin(Stdio::null())
@@ -407,11 +374,11 @@ fn inspected(
 
 #[test]
 fn in_a_browser_nothing_is_cut_off_or_covered_and_axe_finds_nothing_serious() {
-    let Some(browser) = browser() else {
-        println!("skipped: no chromium, chromium-browser or google-chrome");
+    let Some(browser) = test_browser::find() else {
+        println!("skipped: {}", test_browser::NONE);
         return;
     };
-    let axe = axe().unwrap_or_else(|| {
+    let axe = test_browser::axe().unwrap_or_else(|| {
         println!("without axe-core: .ci/axe fetches it");
         String::new()
     });

@@ -1,7 +1,7 @@
 //! Streams and events of the driver.
 
 use super::{EARLIER, GpuEngine, refused};
-use crate::engine::streams::{EventId, StreamId, Streams};
+use crate::engine::streams::{EventId, Lines, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
 use crate::sync::{read, write};
@@ -37,6 +37,28 @@ impl GpuEngine {
         let event = Arc::clone(read(&self.events).get("event", number)?);
         action(&event)
     }
+}
+
+/// Copies that the driver takes, with where each starts on both sides: lines that are further apart
+/// than it takes go one by one.
+fn copies(lines: Lines) -> impl Iterator<Item = (usize, u64, memory::Lines)> {
+    /// `CU_DEVICE_ATTRIBUTE_MAX_PITCH`, which is the same on all devices.
+    const MAX_PITCH: usize = i32::MAX as usize;
+    let Lines { bytes, pitch, .. } = lines;
+    let (pitch, at_once) = match pitch <= MAX_PITCH {
+        true => (pitch, lines.count.max(1)),
+        false => (bytes, 1),
+    };
+    let starts = lines.starts().step_by(at_once);
+    starts.map(move |[there, here]| {
+        let count = at_once.min(lines.count);
+        let lines = memory::Lines {
+            bytes,
+            count,
+            pitch,
+        };
+        (there, here as u64, lines)
+    })
 }
 
 impl Streams for GpuEngine {
@@ -96,6 +118,50 @@ impl Streams for GpuEngine {
             // caller vouches for the host's.
             unsafe { memory::upload_on(stream, to.0, from.as_ptr(), bytes) }
                 .map_err(|error| refused(&error))
+        })
+    }
+
+    unsafe fn upload_lines_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        from: NonNull<u8>,
+        lines: Lines,
+    ) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.check_range("cuMemcpy2DAsync", to, lines.bytes * lines.count)?;
+            for (there, here, lines) in copies(lines) {
+                // SAFETY: the device's range is allocated, and its release waits for the device;
+                // the caller vouches for the host's.
+                unsafe {
+                    let from = from.as_ptr().add(there);
+                    memory::upload_lines_on(stream, to.0 + here, from, lines)
+                }
+                .map_err(|error| refused(&error))?;
+            }
+            Ok(())
+        })
+    }
+
+    unsafe fn download_lines_on(
+        &self,
+        stream: StreamId,
+        to: NonNull<u8>,
+        from: DevicePtr,
+        lines: Lines,
+    ) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.check_range("cuMemcpy2DAsync", from, lines.bytes * lines.count)?;
+            for (there, here, lines) in copies(lines) {
+                // SAFETY: the device's range is allocated, and its release waits for the device;
+                // the caller vouches for the host's.
+                unsafe {
+                    let to = to.as_ptr().add(there);
+                    memory::download_lines_on(stream, to, from.0 + here, lines)
+                }
+                .map_err(|error| refused(&error))?;
+            }
+            Ok(())
         })
     }
 

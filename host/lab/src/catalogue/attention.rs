@@ -10,6 +10,7 @@ use kernels_gpu::ladder::attention::attention_naive::{
 use kernels_gpu::ladder::attention::{HEAD, attention_mma, attention_online};
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32};
+use warpladder::gemm::PlanError;
 use warpladder::launch::Dim3;
 use warpladder::launch::Param::{self, Input, Output, U32, Workspace};
 use warpladder::plan::{Plan, PlannedLaunch};
@@ -44,7 +45,7 @@ const fn kernel(geometry: Geometry, compute_capability: ComputeCapability) -> Im
 }
 
 /// Scores of every head in the workspace: two products, and a softmax between them.
-fn naive(request: &PlanRequest) -> Plan {
+fn naive(request: &PlanRequest) -> Result<Plan, PlanError> {
     let [queries, width, keys] = [request.shape.m, request.shape.n, request.shape.k].map(u64::from);
     let heads = width / HEAD as u64;
     let size = [request.shape.m, request.shape.n, request.shape.k].map(U32);
@@ -65,7 +66,7 @@ fn naive(request: &PlanRequest) -> Plan {
     };
     let [rows, ..] = SOFTMAX_GEOMETRY.grid(1, queries, 1);
     let softmax = vec![Workspace, U32(request.shape.m), U32(request.shape.k)];
-    Plan {
+    Ok(Plan {
         workspace_bytes: (heads * queries)
             .saturating_mul(keys)
             .saturating_mul(size_of::<f32>() as u64),
@@ -90,7 +91,7 @@ fn naive(request: &PlanRequest) -> Plan {
                 with_size(&[Workspace, Input(2), Output]),
             ),
         ])
-    }
+    })
 }
 
 const NAIVE: Implementation = Implementation::Planned {

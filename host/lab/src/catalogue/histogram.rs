@@ -1,7 +1,7 @@
 //! Histograms.
 
 use super::request::{linear, of_launches};
-use super::{Family, Implementation, PlanRequest, Precondition, Rung};
+use super::{Family, Implementation, PlanFn, PlanRequest, Precondition, Rung};
 use crate::problem::Operation;
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::histogram::{
@@ -9,10 +9,11 @@ use kernels_gpu::ladder::histogram::{
 };
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
+use warpladder::gemm::PlanError;
 use warpladder::launch::Param::{Input, Output};
 use warpladder::plan::Plan;
 
-const fn rung(name: &'static str, plan: fn(&PlanRequest) -> Plan, summary: &'static str) -> Rung {
+const fn rung(name: &'static str, plan: PlanFn, summary: &'static str) -> Rung {
     Rung {
         name,
         family: Family::Histogram,
@@ -32,13 +33,17 @@ const fn rung(name: &'static str, plan: fn(&PlanRequest) -> Plan, summary: &'sta
 }
 
 /// The output is cleared, then all blocks add to it.
-fn counted(entry: &'static str, geometry: Geometry, request: &PlanRequest) -> Plan {
+fn counted(
+    entry: &'static str,
+    geometry: Geometry,
+    request: &PlanRequest,
+) -> Result<Plan, PlanError> {
     let elements = u64::from(request.shape.m) * u64::from(request.shape.n);
     let clear = histogram_clear::GEOMETRY;
-    of_launches(vec![
+    Ok(of_launches(vec![
         linear("histogram_clear", clear, BINS as u64, vec![Output]),
         linear(entry, geometry, elements, vec![Input(0), Output]),
-    ])
+    ]))
 }
 
 #[rustfmt::skip]

@@ -1,6 +1,6 @@
 //! The matrix products.
 
-use super::PlanRequest;
+use super::PlanFn;
 use super::Precondition::{self, Any, Multiples};
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
@@ -17,7 +17,6 @@ use kernels_gpu::ladder::matmul::{
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
 use warpladder::element::TensorInput;
-use warpladder::plan::Plan;
 
 const fn rung(
     name: &'static str,
@@ -113,7 +112,7 @@ const fn warpgroups(
     name: &'static str,
     input: TensorInput,
     precondition: Precondition,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     rung(
@@ -134,7 +133,7 @@ const fn warpgroups(
 const fn any_warpgroups(
     name: &'static str,
     input: TensorInput,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -152,7 +151,7 @@ const fn sixteen_bit_output(
     name: &'static str,
     element: ElementType,
     input: TensorInput,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -166,7 +165,7 @@ const fn sixteen_bit_output(
 const fn general(
     name: &'static str,
     element: ElementType,
-    plan: fn(&PlanRequest) -> Plan,
+    plan: PlanFn,
     summary: &'static str,
 ) -> Rung {
     let implementation = Implementation::Planned {
@@ -177,6 +176,33 @@ const fn general(
     Rung {
         element,
         ..rung(name, "-", Operation::Product, Any, implementation, summary)
+    }
+}
+
+/// The same of what tensor cores take, with a C of f32.
+const fn general_mma(
+    name: &'static str,
+    input: TensorInput,
+    plan: PlanFn,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        operation: Operation::TensorProduct(input),
+        ..general(name, F32, plan, summary)
+    }
+}
+
+/// The same with a C of the 16-bit type of A and B.
+const fn general_mma_16(
+    name: &'static str,
+    element: ElementType,
+    input: TensorInput,
+    plan: PlanFn,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        operation: Operation::TensorProduct16(input),
+        ..general(name, element, plan, summary)
     }
 }
 
@@ -256,6 +282,8 @@ pub(super) const RUNGS: &[Rung] = &[
     },
     general("sgemm", F32, gemm::sgemm,
         "8 x 16 outputs per thread, a pipeline of stages; any size, k split where tiles are few"),
+    general("gemm_f32_split", F32, gemm::f32_split,
+        "f32 as three bf16 terms on tensor cores, at the accuracy of f32; any size"),
 
     product("naive_uncoalesced_f64", F64, "000", naive_uncoalesced::GEOMETRY, Any,
         "naive_uncoalesced in double precision"),
@@ -275,6 +303,16 @@ pub(super) const RUNGS: &[Rung] = &[
     tensor("mma_tf32", TensorInput::Tf32, ComputeCapability::V8_0, mma::GEOMETRY,
         Multiples { m: 1, n: 4, k: 4 },
         "tensor cores: f32 rounded to TF32 in, f32 out"),
+    general_mma("gemm_mma_f16", TensorInput::F16, gemm::mma_f16,
+        "mma_f16 for any size and layout, with a planned tile size and split of k"),
+    general_mma("gemm_mma_bf16", TensorInput::Bf16, gemm::mma_bf16,
+        "gemm_mma_f16 with bf16 inputs"),
+    general_mma("gemm_mma_tf32", TensorInput::Tf32, gemm::mma_tf32,
+        "gemm_mma_f16 with f32 inputs rounded to TF32"),
+    general_mma_16("gemm_mma_f16_narrow", F16, TensorInput::F16, gemm::mma_f16,
+        "gemm_mma_f16 with a 16-bit output"),
+    general_mma_16("gemm_mma_bf16_narrow", Bf16, TensorInput::Bf16, gemm::mma_bf16,
+        "gemm_mma_bf16 with a 16-bit output"),
     warpgroups("wgmma_bf16_single", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::single,
         "a warpgroup multiplies from shared memory, filled by bulk copies"),
     warpgroups("wgmma_bf16_specialised", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::specialised,

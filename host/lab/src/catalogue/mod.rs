@@ -23,7 +23,7 @@ mod transpose;
 mod wgmma;
 
 pub use precondition::Precondition;
-pub use request::PlanRequest;
+pub use request::{PlanFn, PlanRequest};
 
 use crate::cpu::CpuProduct;
 use crate::problem::{Operation, Shape};
@@ -31,6 +31,7 @@ use kernels_gpu::geometry::Geometry;
 use std::fmt;
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
+use warpladder::gemm::PlanError;
 use warpladder::plan::Plan;
 
 /// A ladder of kernels for one problem.
@@ -134,7 +135,7 @@ pub enum Implementation {
     /// Launches that depend on the problem and the device.
     Planned {
         /// Makes them.
-        plan: fn(&PlanRequest) -> Plan,
+        plan: PlanFn,
         /// Lowest compute capability that runs the rung.
         compute_capability: ComputeCapability,
         /// Whether the operands of a product may be stored transposed.
@@ -207,19 +208,28 @@ impl Rung {
         })
     }
 
+    /// MMAs of 16-bit elements that it computes for one product: six where f32 is multiplied as
+    /// terms of bfloat16.
+    pub fn mmas_per_product(&self) -> u32 {
+        match self.name {
+            "gemm_f32_split" => 6,
+            _ => 1,
+        }
+    }
+
     /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
     /// has no parameters yet: they are those of the problem.
-    pub(crate) fn plan(&self, request: &PlanRequest) -> Option<Plan> {
+    pub(crate) fn plan(&self, request: &PlanRequest) -> Option<Result<Plan, PlanError>> {
         match self.implementation {
             Implementation::Kernel {
                 geometry,
                 compute_capability,
-            } => Some(request::of_kernel(
+            } => Some(Ok(request::of_kernel(
                 self.name,
                 geometry,
                 compute_capability,
                 request,
-            )),
+            ))),
             Implementation::Planned { plan, .. } => Some(plan(request)),
             Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
         }
@@ -274,10 +284,7 @@ mod tests {
     }
 
     /// The kernels that a plan chooses from, for one size or another.
-    fn entries_of(
-        operation: Operation,
-        plan: fn(&PlanRequest) -> Plan,
-    ) -> Vec<(&'static str, ComputeCapability)> {
+    fn entries_of(operation: Operation, plan: PlanFn) -> Vec<(&'static str, ComputeCapability)> {
         let sizes = [16, 256, 8192];
         let shapes = sizes.into_iter().flat_map(|m| {
             sizes
@@ -291,9 +298,10 @@ mod tests {
                     shape,
                     multiprocessors: 132,
                     compute_capability: ComputeCapability::V9_0,
+                    generation: ComputeCapability::V9_0,
                     transposed: [false; 2],
                 };
-                let launches = plan(&request).launches.into_iter();
+                let launches = plan(&request).unwrap().launches.into_iter();
                 launches.map(|launch| (launch.entry, launch.compute_capability))
             })
             .collect()

@@ -1,7 +1,7 @@
 //! Sums of all elements.
 
 use super::request::{linear, of_launches};
-use super::{Family, Implementation, PlanRequest, Precondition, Rung};
+use super::{Family, Implementation, PlanFn, PlanRequest, Precondition, Rung};
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::reduce::{
@@ -10,10 +10,11 @@ use kernels_gpu::ladder::reduce::{
 };
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
+use warpladder::gemm::PlanError;
 use warpladder::launch::Param::{self, Input, Output, U32, Workspace, WorkspaceAt};
 use warpladder::plan::Plan;
 
-const fn rung(name: &'static str, plan: fn(&PlanRequest) -> Plan, summary: &'static str) -> Rung {
+const fn rung(name: &'static str, plan: PlanFn, summary: &'static str) -> Rung {
     Rung {
         name,
         family: Family::Reduce,
@@ -38,16 +39,20 @@ fn elements(Shape { m, n, .. }: Shape) -> u64 {
 const SUM_BYTES: u64 = size_of::<f32>() as u64;
 
 /// The output is cleared, then all blocks add to it.
-fn added(entry: &'static str, geometry: Geometry, request: &PlanRequest) -> Plan {
+fn added(
+    entry: &'static str,
+    geometry: Geometry,
+    request: &PlanRequest,
+) -> Result<Plan, PlanError> {
     let add = vec![Input(0), Output];
-    of_launches(vec![
+    Ok(of_launches(vec![
         linear("reduce_clear", reduce_clear::GEOMETRY, 1, vec![Output]),
         linear(entry, geometry, elements(request.shape), add),
-    ])
+    ]))
 }
 
 /// Partial sums of all blocks, and their sum.
-fn two_pass(request: &PlanRequest) -> Plan {
+fn two_pass(request: &PlanRequest) -> Result<Plan, PlanError> {
     let store = vec![Input(0), Workspace];
     let geometry = reduce_two_pass::GEOMETRY;
     let blocks = linear("reduce_blocks", geometry, elements(request.shape), store);
@@ -55,26 +60,26 @@ fn two_pass(request: &PlanRequest) -> Plan {
     // Above the most blocks of a grid the plan is refused.
     let count_param = U32(count.min(u32::MAX.into()) as u32);
     let add = vec![Workspace, count_param, Output];
-    Plan {
+    Ok(Plan {
         workspace_bytes: count * SUM_BYTES,
         ..of_launches(vec![
             blocks,
             linear("reduce_partial_sums", geometry, 1, add),
         ])
-    }
+    })
 }
 
 /// One launch, with a counter and partial sums. Of no element a block stores the sum too.
-fn one_pass(request: &PlanRequest) -> Plan {
+fn one_pass(request: &PlanRequest) -> Result<Plan, PlanError> {
     use reduce_one_pass::{COUNTER_BYTES, GEOMETRY};
     let params: Vec<Param> = vec![Input(0), Workspace, WorkspaceAt(COUNTER_BYTES), Output];
     let elements = elements(request.shape).max(1);
     let launch = linear("reduce_one_pass", GEOMETRY, elements, params);
-    Plan {
+    Ok(Plan {
         workspace_bytes: COUNTER_BYTES + launch.grid[0] * SUM_BYTES,
         zeroed_bytes: COUNTER_BYTES,
         ..of_launches(vec![launch])
-    }
+    })
 }
 
 #[rustfmt::skip]

@@ -3,6 +3,7 @@
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use warpladder::device::ComputeCapability;
+use warpladder::gemm::PlanError;
 use warpladder::launch::{Dim3, Param};
 use warpladder::plan::{Plan, PlannedLaunch};
 
@@ -17,9 +18,18 @@ pub struct PlanRequest {
     pub multiprocessors: u32,
     /// Compute capability of the device.
     pub compute_capability: ComputeCapability,
+    /// The generation of GPUs whose kernels run, by its compute capability: that of the device or an
+    /// older one. Only plans that choose among kernels look at it.
+    pub generation: ComputeCapability,
     /// Whether A and B of a product are stored transposed. Only plans for any layout look at it.
     pub transposed: [bool; 2],
 }
+
+/// What plans the launches of a rung for a request.
+///
+/// # Errors
+/// [`PlanError::TooLarge`] of products whose C has more tiles than a grid takes.
+pub type PlanFn = fn(&PlanRequest) -> Result<Plan, PlanError>;
 
 /// One launch of the kernel `entry`, of that geometry, without parameters.
 pub(super) fn of_kernel(

@@ -1,19 +1,20 @@
 //! Scans.
 
 use super::request::{linear, of_launches};
-use super::{Family, Implementation, PlanRequest, Precondition, Rung};
+use super::{Family, Implementation, PlanFn, PlanRequest, Precondition, Rung};
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::ladder::scan::scan_look_back::{COUNTER_WORDS, TILE};
+use kernels_gpu::ladder::scan::scan_look_back::{CLEAR_GEOMETRY, COUNTER_WORDS};
 use kernels_gpu::ladder::scan::{
-    BLOCK, scan_add, scan_blelloch, scan_hillis_steele, scan_look_back, scan_warp,
+    BLOCK, scan_add, scan_blelloch, scan_hillis_steele, scan_large_tiles, scan_look_back, scan_warp,
 };
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
+use warpladder::gemm::PlanError;
 use warpladder::launch::Param::{Input, Output, U32, Workspace, WorkspaceAt};
 use warpladder::plan::Plan;
 
-const fn rung(name: &'static str, plan: fn(&PlanRequest) -> Plan, summary: &'static str) -> Rung {
+const fn rung(name: &'static str, plan: PlanFn, summary: &'static str) -> Rung {
     Rung {
         name,
         family: Family::Scan,
@@ -53,29 +54,33 @@ fn three_launches(
     geometry: Geometry,
     tile: usize,
     request: &PlanRequest,
-) -> Plan {
+) -> Result<Plan, PlanError> {
     let Shape { m, n, .. } = request.shape;
     let elements = elements(request.shape);
     let tiles = linear(entry, geometry, elements, vec![Input(0), Output, Workspace]);
     let count = tiles.grid[0];
     let sums = vec![Workspace, U32(word(count))];
     let add = vec![Output, Workspace, U32(tile as u32), U32(m), U32(n)];
-    Plan {
+    Ok(Plan {
         workspace_bytes: count * size_of::<u32>() as u64,
         ..of_launches(vec![
             tiles,
             linear("scan_sums", ONE_BLOCK, count.min(1), sums),
             linear("scan_add", scan_add::GEOMETRY, elements, add),
         ])
-    }
+    })
 }
 
 /// States of tiles are cleared, then tiles look back.
-fn look_back(request: &PlanRequest) -> Plan {
-    use scan_look_back::{CLEAR_GEOMETRY, GEOMETRY};
+fn look_back(
+    entry: &'static str,
+    geometry: Geometry,
+    tile: usize,
+    request: &PlanRequest,
+) -> Result<Plan, PlanError> {
     const WORD_BYTES: u64 = size_of::<u64>() as u64;
     let elements = elements(request.shape);
-    let words = COUNTER_WORDS + elements.div_ceil(TILE as u64);
+    let words = COUNTER_WORDS + elements.div_ceil(tile as u64);
     let scan = vec![
         Input(0),
         Output,
@@ -83,13 +88,13 @@ fn look_back(request: &PlanRequest) -> Plan {
         WorkspaceAt(COUNTER_WORDS * WORD_BYTES),
     ];
     let clear = vec![Workspace, U32(word(words))];
-    Plan {
+    Ok(Plan {
         workspace_bytes: words * WORD_BYTES,
         ..of_launches(vec![
             linear("scan_clear", CLEAR_GEOMETRY, words, clear),
-            linear("scan_look_back", GEOMETRY, elements, scan),
+            linear(entry, geometry, elements, scan),
         ])
-    }
+    })
 }
 
 #[rustfmt::skip]
@@ -103,5 +108,10 @@ pub(super) const RUNGS: &[Rung] = &[
     rung("scan_warp", |of| three_launches("scan_warp_tiles",
         scan_warp::GEOMETRY, scan_warp::TILE, of),
         "four elements per thread, shuffles"),
-    rung("scan_look_back", look_back, "one pass: tiles look back at those before them"),
+    rung("scan_look_back", |of| look_back("scan_look_back",
+        scan_look_back::GEOMETRY, scan_look_back::TILE, of),
+        "one pass: tiles look back at those before them"),
+    rung("scan_large_tiles", |of| look_back("scan_large_tiles",
+        scan_large_tiles::GEOMETRY, scan_large_tiles::TILE, of),
+        "one pass, 32 elements per thread"),
 ];

@@ -7,6 +7,7 @@ use kernels_gpu::gemm::wgmma::{multicast, stage};
 use kernels_gpu::ladder::matmul::{
     wgmma_multicast, wgmma_persistent, wgmma_single, wgmma_stream_k, wgmma_tma_store,
 };
+use warpladder::gemm::PlanError;
 use warpladder::gemm::Tf32;
 use warpladder::launch::Dim3;
 use warpladder::launch::{Param, Region, TensorMap};
@@ -24,30 +25,35 @@ pub(super) const ROW_MULTIPLE: u32 = 16 / ELEMENT_BYTES;
 const BK: usize = stage::block_k(ELEMENT_BYTES as usize);
 
 /// `wgmma_bf16_single`: a block for each tile.
-pub(super) fn single(request: &PlanRequest) -> Plan {
+pub(super) fn single(request: &PlanRequest) -> Result<Plan, PlanError> {
     let Shape { m, n, .. } = request.shape;
     let geometry = wgmma_single::GEOMETRY;
-    dense("wgmma_bf16_single", request, wgmma_single::BM, |launch| {
-        launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
-        launch.block = geometry.block().into();
-        launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
-    })
+    Ok(dense(
+        "wgmma_bf16_single",
+        request,
+        wgmma_single::BM,
+        |launch| {
+            launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
+            launch.block = geometry.block().into();
+            launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
+        },
+    ))
 }
 
 /// `wgmma_bf16_specialised`: a block for each tile.
-pub(super) fn specialised(request: &PlanRequest) -> Plan {
+pub(super) fn specialised(request: &PlanRequest) -> Result<Plan, PlanError> {
     roles(request, u64::MAX)
 }
 
 /// `wgmma_bf16_persistent`: a block for each multiprocessor, as far as there are tiles.
-pub(super) fn persistent(request: &PlanRequest) -> Plan {
+pub(super) fn persistent(request: &PlanRequest) -> Result<Plan, PlanError> {
     roles(request, request.multiprocessors.into())
 }
 
 /// The kernel of both, with at most `most` blocks.
-fn roles(request: &PlanRequest, most: u64) -> Plan {
+fn roles(request: &PlanRequest, most: u64) -> Result<Plan, PlanError> {
     let tiles = tiles(request);
-    dense(
+    Ok(dense(
         "wgmma_bf16_persistent",
         request,
         wgmma_persistent::BM,
@@ -56,7 +62,7 @@ fn roles(request: &PlanRequest, most: u64) -> Plan {
             launch.block = Dim3::new(wgmma_persistent::THREADS as u32, 1, 1);
             launch.shared_bytes = wgmma_persistent::SHARED_BYTES as u32;
         },
-    )
+    ))
 }
 
 /// Tiles of C of 128 × 256 elements.
@@ -67,16 +73,21 @@ fn tiles(request: &PlanRequest) -> u64 {
 }
 
 /// `wgmma_bf16_tma_store`: the blocks of `wgmma_bf16_persistent`.
-pub(super) fn tma_store(request: &PlanRequest) -> Plan {
+pub(super) fn tma_store(request: &PlanRequest) -> Result<Plan, PlanError> {
     let blocks = tiles(request).min(request.multiprocessors.into());
-    stored_by_tma("wgmma_bf16_tma_store", request, BK, |launch| {
-        launch.grid = [blocks, 1, 1];
-        launch.shared_bytes = wgmma_tma_store::SHARED_BYTES as u32;
-    })
+    Ok(stored_by_tma(
+        "wgmma_bf16_tma_store",
+        request,
+        BK,
+        |launch| {
+            launch.grid = [blocks, 1, 1];
+            launch.shared_bytes = wgmma_tma_store::SHARED_BYTES as u32;
+        },
+    ))
 }
 
 /// `wgmma_bf16_multicast`: the same in clusters of two.
-pub(super) fn multicast(request: &PlanRequest) -> Plan {
+pub(super) fn multicast(request: &PlanRequest) -> Result<Plan, PlanError> {
     let Shape { m, n, .. } = request.shape;
     let size = multicast::CLUSTER_SIZE;
     let clusters = wgmma_multicast::tiles(m, n)
@@ -84,11 +95,16 @@ pub(super) fn multicast(request: &PlanRequest) -> Plan {
         .min(request.multiprocessors)
         .div_ceil(size);
     let b_rows = wgmma_multicast::B_BOX_ROWS as usize;
-    stored_by_tma("wgmma_bf16_multicast", request, b_rows, |launch| {
-        launch.grid = [u64::from(clusters) * u64::from(size), 1, 1];
-        launch.cluster = Dim3::new(size, 1, 1);
-        launch.shared_bytes = wgmma_multicast::SHARED_BYTES as u32;
-    })
+    Ok(stored_by_tma(
+        "wgmma_bf16_multicast",
+        request,
+        b_rows,
+        |launch| {
+            launch.grid = [u64::from(clusters) * u64::from(size), 1, 1];
+            launch.cluster = Dim3::new(size, 1, 1);
+            launch.shared_bytes = wgmma_multicast::SHARED_BYTES as u32;
+        },
+    ))
 }
 
 /// Most splits of a stream-K tile, whose partial sums one block loads. An H200 takes at
@@ -98,7 +114,7 @@ const MAX_SPLITS: u32 = 4;
 
 /// `wgmma_bf16_stream_k`: a block for each multiprocessor. Those tiles that do not fill a wave are
 /// split where two blocks or more are left for each.
-pub(super) fn stream_k(request: &PlanRequest) -> Plan {
+pub(super) fn stream_k(request: &PlanRequest) -> Result<Plan, PlanError> {
     let multiprocessors = request.multiprocessors.max(1);
     // The C of 2³² tiles does not fit into any device memory.
     let tiles = u32::try_from(tiles(request)).unwrap_or(u32::MAX);
@@ -124,11 +140,11 @@ pub(super) fn stream_k(request: &PlanRequest) -> Plan {
         ]);
     });
     let bytes = |elements: u64| elements * size_of::<f32>() as u64;
-    Plan {
+    Ok(Plan {
         workspace_bytes: bytes(wgmma_stream_k::workspace_elements(stream_k_tiles, splits)),
         zeroed_bytes: bytes(wgmma_stream_k::partial_sums_offset(stream_k_tiles)),
         ..plan
-    }
+    })
 }
 
 /// A launch of [`dense`] of blocks for tiles of 128 × 256, with boxes of B of `b_rows` rows and a
@@ -213,16 +229,16 @@ fn dense(
 }
 
 /// `wgmma_bf16` and `wgmma_bf16_narrow`.
-pub(super) fn bf16(request: &PlanRequest) -> Plan {
+pub(super) fn bf16(request: &PlanRequest) -> Result<Plan, PlanError> {
     gemm::plan::<half::bf16>(request, COMPUTE_CAPABILITY)
 }
 
 /// `wgmma_f16` and `wgmma_f16_narrow`.
-pub(super) fn f16(request: &PlanRequest) -> Plan {
+pub(super) fn f16(request: &PlanRequest) -> Result<Plan, PlanError> {
     gemm::plan::<half::f16>(request, COMPUTE_CAPABILITY)
 }
 
 /// `wgmma_tf32`.
-pub(super) fn tf32(request: &PlanRequest) -> Plan {
+pub(super) fn tf32(request: &PlanRequest) -> Result<Plan, PlanError> {
     gemm::plan::<Tf32>(request, COMPUTE_CAPABILITY)
 }

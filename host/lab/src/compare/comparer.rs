@@ -11,10 +11,11 @@ use crate::peer::cublas::Cublas;
 use crate::peer::cublaslt::{CublasLt, Workspace};
 use crate::peer::library::LibraryError;
 use crate::problem::Shape;
-use crate::run::{Admitted, RunError, preflight_layout};
+use crate::run::{Admitted, RunError, Variant, preflight_with};
 use std::cell::OnceCell;
 use std::time::Duration;
 use warpladder::check::Verdict;
+use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::Buffer;
 use warpladder::engine::gpu::GpuEngine;
@@ -63,6 +64,8 @@ pub struct Options {
     pub seed: u64,
     /// A problem whose ratio is below this is timed three times more.
     pub retime_below: Option<f64>,
+    /// The generation of GPUs whose kernels are compared, see [`Variant::generation`].
+    pub generation: Option<ComputeCapability>,
 }
 
 /// Compares on one GPU.
@@ -95,7 +98,11 @@ impl<'e> Comparer<'e> {
         layout: Layout,
         peer: Peer,
     ) -> Result<PeerComparison, CompareError> {
-        let admitted = preflight_layout(self.engine, rung, shape, layout)?;
+        let variant = Variant {
+            layout,
+            generation: self.options.generation,
+        };
+        let admitted = preflight_with(self.engine, rung, shape, variant)?;
         admitted.kernel()?;
         dispatch_element!(admitted.runs().element, T => {
             self.compare_typed::<T>(&admitted, layout, peer)
@@ -140,6 +147,7 @@ impl<'e> Comparer<'e> {
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
             layout,
+            generation: self.options.generation,
             device: self.engine.properties().name.clone(),
             samples: timed.samples,
             rounds: rounds.len(),

@@ -2,6 +2,7 @@
 
 use super::Layout;
 use warpladder::check::Method;
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 
 /// How an algorithm of cuBLASLt was found.
@@ -48,6 +49,10 @@ pub struct PeerComparison {
     /// How the operands of a product are stored. Older files are without it: as they are.
     #[serde(default)]
     pub layout: Layout,
+    /// The generation of GPUs whose kernels were compared, as 10 times the major and the minor
+    /// number of its compute capability; null where none was asked for, and in older files.
+    #[serde(default)]
+    pub generation: Option<ComputeCapability>,
     /// The device's name.
     pub device: String,
     /// Samples of each, of all rounds.

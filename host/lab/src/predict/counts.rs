@@ -19,7 +19,7 @@ use super::ForecastError;
 use super::chain::{Chain, Cycles};
 use super::stores::Stored;
 use super::traffic::{SECTOR_BYTES, Traffic};
-use crate::catalogue::{Implementation, PlanRequest, Precondition, Rung};
+use crate::catalogue::{Implementation, PlanFn, PlanRequest, Precondition, Rung};
 use crate::dispatch_element;
 use crate::problem::Shape;
 use crate::run::{self, Admitted, RunError, preflight_elsewhere};
@@ -191,11 +191,7 @@ fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
 
 /// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no
 /// tile cut or shared, at all sizes that are sampled.
-fn small_plans(
-    plan: fn(&PlanRequest) -> Plan,
-    whole: &Plan,
-    request: &PlanRequest,
-) -> Option<(u32, [u32; 3])> {
+fn small_plans(plan: PlanFn, whole: &Plan, request: &PlanRequest) -> Option<(u32, [u32; 3])> {
     let kernels = |plan: &Plan| -> Vec<&str> {
         let launches = plan.launches.iter();
         launches.map(|launch| launch.entry).collect()
@@ -213,6 +209,9 @@ fn small_plans(
                 multiprocessors,
                 ..*request
             });
+            let Ok(small) = small else {
+                return false;
+            };
             // The fix-up of a split tile uses counts of arrivals, which are 0 between launches.
             let splits = small.zeroed_bytes > 0 && request.operation.is_product();
             !splits && kernels(&small) == wanted
@@ -271,6 +270,7 @@ impl Strided {
                 multiprocessors: 1,
                 // No plan for a grid-stride kernel looks at it.
                 compute_capability: ComputeCapability::V7_0,
+                generation: ComputeCapability::V7_0,
                 transposed: [false; 2],
             };
             let launches = counts(&preflight_elsewhere(rung, &request)?, cycles, seed)?;

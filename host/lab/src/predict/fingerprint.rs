@@ -16,7 +16,7 @@ pub fn fingerprint(
     rung: &'static Rung,
     shape: Shape,
 ) -> Result<u64, RunError> {
-    let admitted = super::preflight_for(device, rung, shape)?;
+    let admitted = super::preflight_for(super::limits(device, None)?, rung, shape)?;
     let mut hash = Fnv::new();
     for launch in &admitted.planned()?.1.launches {
         hash.add(launch.entry.as_bytes());

@@ -21,7 +21,9 @@ pub use traffic::Traffic;
 
 use crate::catalogue::{PlanRequest, Rung};
 use crate::problem::{Operation, Shape};
-use crate::run::{Admitted, Predicted, RunError, check_shape, preflight_elsewhere};
+use crate::run::{
+    Admitted, Predicted, RunError, check_generation, check_shape, preflight_elsewhere,
+};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
 use warpladder::device::ComputeCapability;
@@ -31,6 +33,7 @@ use warpladder::element::TensorInput;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
+use warpladder::gemm::DeviceLimits;
 use warpladder::plan::PlannedLaunch;
 use warpladder::ptx;
 use warpladder_models::Bound;
@@ -180,7 +183,23 @@ pub fn forecast(
     shape: Shape,
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
-    let admitted = admitted(device, rung, shape)?;
+    forecast_with(emulator, device, rung, shape, None, seed)
+}
+
+/// The same with the kernels of an older generation of GPUs than the device, see
+/// [`Variant::generation`](crate::run::Variant::generation).
+///
+/// # Errors
+/// See [`ForecastError`].
+pub fn forecast_with(
+    emulator: &EmulatorEngine,
+    device: &DeviceModel,
+    rung: &'static Rung,
+    shape: Shape,
+    generation: Option<ComputeCapability>,
+    seed: u64,
+) -> Result<Forecast, ForecastError> {
+    let admitted = admitted(device, rung, shape, generation)?;
     let runs = admitted.runs();
     let planned = &admitted.planned()?.1.launches;
     let counts = counts::at(&admitted, cycles(device), seed)?;
@@ -208,18 +227,33 @@ pub fn check_forecast(
     device: &DeviceModel,
     rung: &'static Rung,
     shape: Shape,
+    generation: Option<ComputeCapability>,
 ) -> Result<(), ForecastError> {
-    admitted(device, rung, shape).map(drop)
+    admitted(device, rung, shape, generation).map(drop)
+}
+
+/// The limits of a device that is predicted with the kernels of a generation, or with its own.
+///
+/// # Errors
+/// [`RunError::Plan`] where it does not run those kernels.
+pub fn limits(
+    device: &DeviceModel,
+    generation: Option<ComputeCapability>,
+) -> Result<DeviceLimits, RunError> {
+    let own = device.architecture.compute_capability.into();
+    Ok(DeviceLimits::new(device.multiprocessors.value, own).with_generation(generation)?)
 }
 
 fn admitted(
     device: &DeviceModel,
     rung: &'static Rung,
     shape: Shape,
+    generation: Option<ComputeCapability>,
 ) -> Result<Admitted, ForecastError> {
     check_shape(rung, shape)?;
     requirement::check(device, rung, shape)?;
-    let admitted = preflight_for(device, rung, shape)?;
+    check_generation(rung, shape, generation)?;
+    let admitted = preflight_for(limits(device, generation)?, rung, shape)?;
     let mut launches = admitted.planned()?.1.launches.iter();
     if launches.all(|launch| launch.grid.contains(&0)) {
         return Err(ForecastError::Nothing(rung.name));
@@ -229,15 +263,16 @@ fn admitted(
 
 /// The launches of a rung on a device that is described, not there.
 fn preflight_for(
-    device: &DeviceModel,
+    device: DeviceLimits,
     rung: &'static Rung,
     shape: Shape,
 ) -> Result<Admitted, RunError> {
     let request = PlanRequest {
         operation: rung.operation,
         shape,
-        multiprocessors: device.multiprocessors.value,
-        compute_capability: device.architecture.compute_capability.into(),
+        multiprocessors: device.multiprocessors,
+        compute_capability: device.compute_capability,
+        generation: device.generation,
         transposed: [false; 2],
     };
     preflight_elsewhere(rung, &request)
@@ -395,7 +430,10 @@ fn work(
             f16: 2 * flops,
             f64: 0,
         },
-        _ => TensorFlops { f16: flops, f64: 0 },
+        _ => TensorFlops {
+            f16: u64::from(rung.mmas_per_product()) * flops,
+            f64: 0,
+        },
     };
     // In further waves other blocks have work meanwhile.
     let ahead_of_others = counts.constant_addresses_ahead * (1.0 - 1.0 / rounds as f64);
@@ -513,6 +551,7 @@ mod tests {
                 shape,
                 multiprocessors: 8,
                 compute_capability: ComputeCapability::V9_0,
+                generation: ComputeCapability::V9_0,
                 transposed: [false; 2],
             };
             let h200 = devices::find("H200").unwrap();

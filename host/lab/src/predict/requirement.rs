@@ -142,9 +142,19 @@ mod tests {
         ("mma_bf16", "K80", Some("double_buffered"), "sm_80"),
         ("cp_async", "V100", Some("double_buffered"), "cp.async"),
         ("sgemm", "V100", Some("double_buffered"), "sm_80"),
-        ("wgmma_bf16_single", "A100", Some("mma_bf16"), "wgmma"),
-        ("wgmma_bf16", "B200", Some("mma_bf16"), "9.0 and no other"),
-        ("wgmma_f16_narrow", "RTX 4090", Some("mma_f16"), "sm_90a"),
+        ("wgmma_bf16_single", "A100", Some("gemm_mma_bf16"), "wgmma"),
+        (
+            "wgmma_bf16",
+            "B200",
+            Some("gemm_mma_bf16"),
+            "9.0 and no other",
+        ),
+        (
+            "wgmma_f16_narrow",
+            "RTX 4090",
+            Some("gemm_mma_f16_narrow"),
+            "sm_90a",
+        ),
         ("wgmma_tf32", "V100", Some("double_buffered"), "sm_90a"),
     ];
 

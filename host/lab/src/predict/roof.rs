@@ -50,6 +50,10 @@ fn peak_gflops(device: &DeviceModel, rung: &Rung) -> Option<f64> {
             let tensor = device.peak_tensor_fp64_gflops();
             tensor.or_else(|| device.peak_fp64_gflops())
         }
+        _ if rung.mmas_per_product() > 1 => {
+            let f16 = device.tensor_f16_tflops?.value * 1e3;
+            Some(f16 / f64::from(rung.mmas_per_product()))
+        }
         _ => device.peak_fp32_gflops(),
     }
 }

@@ -8,8 +8,10 @@ mod record;
 pub use loaded::LoadedRung;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub(crate) use loaded::NAN_BYTE;
-pub(crate) use preflight::preflight_elsewhere;
-pub use preflight::{Admitted, RunError, check_shape, describe, preflight, preflight_layout};
+pub use preflight::{
+    Admitted, RunError, Variant, check_shape, describe, preflight, preflight_with,
+};
+pub(crate) use preflight::{check_generation, preflight_elsewhere};
 pub use record::{Detailed, Predicted, Record, SCHEMA, Step, read_records};
 pub use warpladder::timing::{Cache, Sampling, Stop};
 
@@ -119,6 +121,7 @@ fn run_kernel<T: Element>(
     let mut record = Record::new(rung, shape, engine.kind(), engine.device_name());
     let runs = admitted.runs().name;
     record.ran = (runs != rung.name).then(|| runs.to_owned());
+    record.generation = admitted.generation();
     let outcome = LoadedRung::new(engine, admitted, problem).and_then(|loaded| {
         let (_, verdict) = loaded.checked_output(problem)?;
         let times = if loaded.is_empty() {

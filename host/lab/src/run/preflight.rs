@@ -9,6 +9,7 @@ use warpladder::element::{Element, ElementType};
 use warpladder::engine::Engine;
 use warpladder::error::EngineError;
 use warpladder::gemm::layout::Layout;
+use warpladder::gemm::{DeviceLimits, PlanError};
 use warpladder::memory;
 use warpladder::plan::Plan;
 use warpladder::ptx;
@@ -29,6 +30,23 @@ pub enum RunError {
         rung: &'static str,
         /// The layout.
         layout: Layout,
+    },
+    /// The library has no plan: no kernels of the generation that was asked for run on the device,
+    /// or C has more tiles than a grid takes.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The kernel is of a newer generation than the one that was asked for.
+    #[error(
+        "{rung} is for compute capability {needs}, newer than the {asked} that was asked for: \
+         choose an older kernel, or ask for {needs}"
+    )]
+    Newer {
+        /// Name of the rung.
+        rung: &'static str,
+        /// Compute capability of its PTX.
+        needs: ComputeCapability,
+        /// What was asked for.
+        asked: ComputeCapability,
     },
     /// The problem is not the one that was admitted.
     #[error(
@@ -145,7 +163,7 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
 /// A rung at a size that the preflight has admitted: what runs and, of a kernel, the planned
 /// launches.
 ///
-/// Only [`preflight`] and [`preflight_layout`] make one, and everything that runs a rung takes one.
+/// Only [`preflight`] and [`preflight_with`] make one, and everything that runs a rung takes one.
 /// So nothing runs that was not checked, and nothing is planned twice:
 ///
 /// ```
@@ -190,7 +208,29 @@ pub struct Admitted {
     shape: Shape,
     /// Whether A and B of a product are stored transposed.
     transposed: [bool; 2],
+    /// The generation of GPUs that was asked for.
+    generation: Option<ComputeCapability>,
     work: Work,
+}
+
+/// What may be asked of a rung beside its size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Variant {
+    /// How the operands of a product are stored.
+    pub layout: Layout,
+    /// The generation of GPUs whose kernels run, by its compute capability: that of the device or
+    /// an older one. Where a rung chooses among kernels, it chooses as on a device of that
+    /// generation. `None` for the device's own.
+    pub generation: Option<ComputeCapability>,
+}
+
+impl From<Layout> for Variant {
+    fn from(layout: Layout) -> Self {
+        Variant {
+            layout,
+            ..Variant::default()
+        }
+    }
 }
 
 /// What an admitted rung runs.
@@ -221,6 +261,11 @@ impl Admitted {
     /// The size.
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// The generation of GPUs whose kernels run, where one was asked for.
+    pub fn generation(&self) -> Option<ComputeCapability> {
+        self.generation
     }
 
     /// Whether it is a function of the host.
@@ -296,21 +341,23 @@ pub fn preflight(
     rung: &'static Rung,
     shape: Shape,
 ) -> Result<Admitted, RunError> {
-    preflight_layout(engine, rung, shape, Layout::default())
+    preflight_with(engine, rung, shape, Variant::default())
 }
 
-/// The same of a product whose operands are stored in this layout.
+/// The same of a rung of which more is asked than a size: a layout, a generation of GPUs.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn preflight_layout(
+pub fn preflight_with(
     engine: &dyn Engine,
     rung: &'static Rung,
     shape: Shape,
-    layout: Layout,
+    variant: impl Into<Variant>,
 ) -> Result<Admitted, RunError> {
+    let Variant { layout, generation } = variant.into();
     check_shape(rung, shape)?;
     let runs = rung.resolve(shape);
+    let device = DeviceLimits::of(engine).with_generation(generation)?;
     if layout != Layout::default() && !runs.takes_any_layout() {
         return Err(RunError::Layout {
             rung: rung.name,
@@ -320,22 +367,24 @@ pub fn preflight_layout(
     let on_device = device_bytes(runs, shape);
     let work = match (runs.implementation, runs.compute_capability()) {
         (Implementation::Cpu(product), _) => Work::Host(product),
-        (_, Some(needs)) if !ptx::module(needs).runs_on(engine.compute_capability()) => {
+        (_, Some(needs)) if !ptx::module(needs).runs_on(device.compute_capability) => {
             return Err(RunError::Capability {
                 rung: rung.name,
                 needs,
                 device: engine.device_name().to_owned(),
-                has: engine.compute_capability(),
+                has: device.compute_capability,
             });
         }
         _ => {
+            check_generation(rung, shape, generation)?;
             let free = Some(engine.free_memory()?);
             fits(rung, shape, "device", on_device, free)?;
             let request = PlanRequest {
                 operation: runs.operation,
                 shape,
-                multiprocessors: engine.multiprocessors(),
-                compute_capability: engine.compute_capability(),
+                multiprocessors: device.multiprocessors,
+                compute_capability: device.compute_capability,
+                generation: device.generation,
                 transposed: layout.transposed(),
             };
             let work = planned(runs, &request)?;
@@ -355,15 +404,35 @@ pub fn preflight_layout(
         runs,
         shape,
         transposed: layout.transposed(),
+        generation: generation.filter(|_| !matches!(work, Work::Host(_))),
         work,
     })
+}
+
+/// Refuses a rung that is newer than the generation that is asked for.
+///
+/// # Errors
+/// [`RunError::Newer`].
+pub(crate) fn check_generation(
+    rung: &'static Rung,
+    shape: Shape,
+    generation: Option<ComputeCapability>,
+) -> Result<(), RunError> {
+    match (rung.resolve(shape).compute_capability(), generation) {
+        (Some(needs), Some(asked)) if needs > asked => Err(RunError::Newer {
+            rung: rung.name,
+            needs,
+            asked,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Admits the launches that are planned for another device, so that the emulator counts what they
 /// do. The memory of that device is not looked at.
 ///
 /// # Errors
-/// [`RunError::Shape`], [`RunError::Grid`] and [`RunError::NotAKernel`].
+/// [`RunError::Shape`], [`RunError::Grid`], [`RunError::Plan`] and [`RunError::NotAKernel`].
 pub(crate) fn preflight_elsewhere(
     rung: &'static Rung,
     request: &PlanRequest,
@@ -382,6 +451,7 @@ pub(crate) fn preflight_elsewhere(
         runs,
         shape: request.shape,
         transposed: request.transposed,
+        generation: None,
         work: planned(runs, &request)?,
     })
 }
@@ -389,11 +459,13 @@ pub(crate) fn preflight_elsewhere(
 /// The launches of a rung for a request.
 ///
 /// # Errors
-/// [`RunError::Grid`] where a grid has more blocks than CUDA allows, and [`RunError::NotAKernel`].
+/// [`RunError::Grid`] where a grid has more blocks than CUDA allows, [`RunError::Plan`], and
+/// [`RunError::NotAKernel`].
 fn planned(rung: &Rung, request: &PlanRequest) -> Result<Work, RunError> {
     let Some(plan) = rung.plan(request) else {
         return Err(RunError::NotAKernel(rung.name));
     };
+    let plan = plan?;
     check_grids(rung, request.shape, &plan)?;
     Ok(Work::Launches {
         request: *request,

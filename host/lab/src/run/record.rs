@@ -3,7 +3,7 @@
 use super::{Cache, Shape, Stop, Times};
 use crate::catalogue::{Family, Rung};
 use warpladder::check::{Method, Verdict};
-use warpladder::device::{DeviceState, ThrottleReason};
+use warpladder::device::{ComputeCapability, DeviceState, ThrottleReason};
 use warpladder::element::ElementType;
 use warpladder::engine::EngineKind;
 use warpladder::timing::{Quartiles, Summary};
@@ -46,6 +46,9 @@ pub struct Record {
     pub k: Option<u32>,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
     pub ran: Option<String>,
+    /// The generation of GPUs whose kernels ran, as 10 times the major and the minor number of its
+    /// compute capability; null where none was asked for.
+    pub generation: Option<ComputeCapability>,
     /// Engine that ran it.
     pub engine: EngineKind,
     /// The device's name.
@@ -275,6 +278,7 @@ impl Record {
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
             ran: None,
+            generation: None,
             engine,
             device: device.to_owned(),
             ok: false,

@@ -77,8 +77,10 @@ fn adds_in_any_order(rung: &'static Rung, shape: Shape) -> bool {
         shape,
         multiprocessors: 1,
         compute_capability: ComputeCapability::V9_0,
+        generation: ComputeCapability::V9_0,
         transposed: [false; 2],
-    });
+    })
+    .unwrap();
     let adds = |text: &str| {
         let mut words = text.split_whitespace();
         words.any(|word| {

@@ -30,6 +30,7 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         rest: Duration::ZERO,
         seed: 1,
         retime_below: None,
+        generation: None,
     };
     let comparer = Comparer::new(&engine, options);
     for (name, layout, peer) in [

@@ -129,10 +129,7 @@ where
 
 /// A device of few multiprocessors, so that small products have rounds that are full.
 fn small(compute_capability: ComputeCapability) -> DeviceLimits {
-    DeviceLimits {
-        multiprocessors: 2,
-        compute_capability,
-    }
+    DeviceLimits::new(2, compute_capability)
 }
 
 #[test]

@@ -16,7 +16,7 @@ use warpladder::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTE
 use warpladder_lab::catalogue::{self, Implementation, Precondition, Rung};
 use warpladder_lab::problem::product::Product;
 use warpladder_lab::problem::{Operation, Shape};
-use warpladder_lab::run::{Problems, RunError, describe, preflight, preflight_layout};
+use warpladder_lab::run::{Problems, RunError, describe, preflight, preflight_with};
 
 /// Extents at which kernels go wrong: one less and one more than a warp or a tile, and primes.
 const AWKWARD: [u32; 12] = [1, 2, 31, 32, 33, 3, 7, 13, 17, 47, 61, 79];
@@ -180,7 +180,7 @@ fn in_layout(
     layout: Layout,
     seed: u64,
 ) -> Result<Output, RunError> {
-    let admitted = preflight_layout(engine, rung, shape, layout)?;
+    let admitted = preflight_with(engine, rung, shape, layout)?;
     output::of_admitted(engine, &admitted, seed)
 }
 

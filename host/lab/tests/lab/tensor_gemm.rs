@@ -81,10 +81,7 @@ const TF32: Elements<Tf32> = (TensorInput::Tf32, |value| {
 
 /// The plan of a case by warpgroups, on `multiprocessors` multiprocessors.
 fn plan<T: GemmInto<C>, C: Element>(case: &RandomGemm<T, C>, multiprocessors: u32) -> Plan {
-    let device = DeviceLimits {
-        multiprocessors,
-        compute_capability: HOPPER,
-    };
+    let device = DeviceLimits::new(multiprocessors, HOPPER);
     gemm::plan(&case.product, device, &Choices::new()).unwrap()
 }
 

@@ -7,9 +7,9 @@ mod compiled;
 mod table;
 mod wrong;
 
-use compiled::{Version, compiled};
+use compiled::compiled;
 use std::collections::BTreeMap;
-use warpladder_learn::{ALL, Figures, Verdict};
+use warpladder_learn::{ALL, Figures, Verdict, Version};
 use wrong::WRONG;
 
 #[test]
@@ -48,7 +48,7 @@ fn every_wrong_answer_is_caught() {
     let Some(compiled) = compiled() else { return };
     let mut missed = Vec::new();
     for wrong in WRONG {
-        let verdict = compiled.check(&Version::wrong(wrong));
+        let verdict = compiled.check(&wrong.version());
         let complaint = compiled.complaint(&verdict);
         println!("{}, {}: {complaint}\n", wrong.exercise, wrong.name);
         if !complaint.contains(wrong.caught) {
@@ -69,7 +69,7 @@ fn wrong_answers_are_in_the_book() {
         "| exercise | what is wrong | what the learner is told |\n|---|---|---|\n".to_owned();
     for exercise in ALL {
         for wrong in WRONG.iter().filter(|wrong| wrong.exercise == exercise.name) {
-            let complaint = compiled.complaint(&compiled.check(&Version::wrong(wrong)));
+            let complaint = compiled.complaint(&compiled.check(&wrong.version()));
             let told = complaint.lines().next().unwrap_or_default();
             table += &format!("| `{}` | {} | {told} |\n", exercise.name, wrong.name);
         }

@@ -1,6 +1,6 @@
 //! Wrong answers: what goes wrong often, as a change of the solution.
 
-use warpladder_learn::Exercise;
+use warpladder_learn::{Exercise, Version};
 
 /// A solution, made wrong.
 pub struct Wrong {
@@ -17,6 +17,12 @@ pub struct Wrong {
 }
 
 impl Wrong {
+    /// It as a version of its exercise.
+    pub fn version(&self) -> Version {
+        let exercise = warpladder_learn::find(self.exercise).expect(self.exercise);
+        Version::new(exercise, &self.name.replace(' ', "_"), &self.text(exercise))
+    }
+
     /// The solution with the change.
     pub fn text(&self, exercise: &Exercise) -> String {
         let Wrong { name, from, to, .. } = self;

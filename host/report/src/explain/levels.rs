@@ -84,7 +84,7 @@ pub(super) fn peak_gflops(device: &DeviceModel, rung: &Rung, work: &Work) -> Opt
         let f16 = device.tensor_f16_tflops?.value * 1e3;
         return Some(match rung.operation {
             Operation::TensorProduct(TensorInput::Tf32) => f16 / 2.0,
-            _ => f16,
+            _ => f16 / f64::from(rung.mmas_per_product()),
         });
     }
     if work.tensor.f64 > 0 {

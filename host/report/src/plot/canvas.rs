@@ -85,13 +85,15 @@ pub(super) const TEXT: u32 = 13;
 /// Width of a character of a wide font, in pixels: plots are laid out without the reader's.
 pub(super) const CHARACTER: f64 = 7.9;
 
-/// The same of a capital.
-const CAPITAL: f64 = 10.0;
-
-/// Width of a text, in pixels, and a little more.
+/// Width of a text, in pixels, and a little more: a name of many wide letters, such as
+/// `wgmma_f16`, is a tenth wider than its count of characters says.
 pub(super) fn width_of(text: &str) -> i32 {
-    let width = |c: char| {
-        if c.is_uppercase() { CAPITAL } else { CHARACTER }
+    let width = |c: char| match c {
+        'm' | 'M' | 'W' | '%' | '@' => 13.0,
+        'w' => 10.8,
+        c if c.is_uppercase() => 10.0,
+        c if c.is_ascii_digit() => 8.3,
+        _ => CHARACTER,
     };
     text.chars().map(width).sum::<f64>().ceil() as i32
 }

@@ -1,8 +1,9 @@
 //! Ranks and what they do together: the operations of NCCL that products need.
 //!
-//! [`Communicator`] has two implementations: [`nccl`], which loads `libnccl.so.2` at run time, and
-//! [`emulated`], whose ranks are threads of one process with devices of their own. Every algorithm
-//! of [`dist`](crate::dist) is written once for both.
+//! [`Communicator`] has three implementations: [`nccl`], which loads `libnccl.so.2` at run time,
+//! [`peer`], whose ranks are GPUs of one process that copy from each other, and [`emulated`], whose
+//! ranks are threads of one process with devices of their own. Every algorithm of
+//! [`dist`](crate::dist) is written once for all.
 //!
 //! All ranks call the same operations in the same order. An operation is put on the stream of a
 //! [`Gpu`], after what is there; the emulated one has run when the call returns.
@@ -11,8 +12,11 @@
 
 pub mod emulated;
 pub mod launch;
+mod meeting;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod nccl;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+pub mod peer;
 pub mod rendezvous;
 
 use crate::error::CommError;

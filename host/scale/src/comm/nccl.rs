@@ -25,8 +25,21 @@ const LIBRARY: &str = "libnccl.so.2";
 /// The oldest version that is taken: 2.18.0 (`NCCL_VERSION`).
 const OLDEST: i32 = 21_800;
 
-/// How often a state is asked for that is not reached.
-const POLL: Duration = Duration::from_micros(20);
+/// How long a state is asked for again and again before this pauses: exchanges of small blocks
+/// take less, and a pause of the system takes 50 µs and more.
+const BUSY: Duration = Duration::from_millis(5);
+
+/// How often it is asked for after that.
+const POLL: Duration = Duration::from_micros(50);
+
+/// Pauses, where the wait since `start` is long.
+fn pause(start: Instant) {
+    if start.elapsed() < BUSY {
+        std::hint::spin_loop();
+    } else {
+        std::thread::sleep(POLL);
+    }
+}
 
 /// `ncclSuccess` and `ncclInProgress` of `ncclResult_t`.
 const SUCCESS: c_int = 0;
@@ -301,12 +314,12 @@ impl Nccl {
 
     /// Waits until NCCL has taken the last call.
     fn settle(&self, call: &'static str) -> Result<(), CommError> {
-        let deadline = Instant::now() + self.options.limit;
+        let start = Instant::now();
         while !self.is_settled(call)? {
-            if Instant::now() >= deadline {
+            if start.elapsed() >= self.options.limit {
                 return Err(self.give_up(call));
             }
-            std::thread::sleep(POLL);
+            pause(start);
         }
         Ok(())
     }
@@ -322,7 +335,7 @@ impl Nccl {
         Ok(state != IN_PROGRESS)
     }
 
-    fn check_alive(&self, call: &'static str) -> Result<(), CommError> {
+    pub(super) fn check_alive(&self, call: &'static str) -> Result<(), CommError> {
         match self.aborted.load(Ordering::Acquire) {
             false => Ok(()),
             true => Err(CommError::RankFailed {
@@ -352,7 +365,7 @@ impl Nccl {
         }
     }
 
-    fn count(&self, bytes: u64) {
+    pub(super) fn count(&self, bytes: u64) {
         self.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -381,7 +394,7 @@ impl Nccl {
 }
 
 /// The stream of a GPU, whose context this makes current.
-fn stream(gpu: &Gpu, rank: usize) -> Result<Stream, CommError> {
+pub(super) fn stream(gpu: &Gpu, rank: usize) -> Result<Stream, CommError> {
     let failed = |reason: String| CommError::Device { rank, reason };
     let stream = gpu
         .raw_stream()
@@ -401,7 +414,7 @@ fn data_type<T: Wire>() -> c_int {
 }
 
 /// The address of an element of a part, as NCCL takes it.
-fn address<T: Wire>(part: &Part<'_, T>, element: usize) -> *mut c_void {
+pub(super) fn address<T: Wire>(part: &Part<'_, T>, element: usize) -> *mut c_void {
     let bytes = (part.range.start + element) * size_of::<T>();
     (part.array.pointer().0 + bytes as u64) as *mut c_void
 }
@@ -607,13 +620,13 @@ impl Communicator for Nccl {
         let failed = |error: &gpu::Error| self.device_failed(error);
         let reached = on.event().map_err(|error| failed(&error))?;
         on.record(&reached).map_err(|error| failed(&error))?;
-        let deadline = Instant::now() + self.options.limit;
+        let start = Instant::now();
         while !reached.is_reached().map_err(|error| failed(&error))? {
             self.is_settled(CALL)?;
-            if Instant::now() >= deadline {
+            if start.elapsed() >= self.options.limit {
                 return Err(self.give_up(CALL));
             }
-            std::thread::sleep(POLL);
+            pause(start);
         }
         // What was taken may have failed as well.
         self.is_settled(CALL).map(|_| ())

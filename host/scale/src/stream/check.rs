@@ -83,3 +83,16 @@ pub fn draw(count: usize, seed: u64) -> Vec<f64> {
     };
     (0..count).into_par_iter().map(number).collect()
 }
+
+/// Fills a matrix with random numbers of [`draw`], on all processors: each block of elements has a
+/// seed of its own.
+pub fn fill<T: Element>(values: &mut [T], seed: u64) {
+    const BLOCK: usize = 1 << 16;
+    let of_block = |(block, values): (usize, &mut [T])| {
+        let drawn = draw(values.len(), (block as u64) << 16 | seed);
+        for (value, drawn) in values.iter_mut().zip(drawn) {
+            *value = T::from_f64(drawn);
+        }
+    };
+    values.par_chunks_mut(BLOCK).enumerate().for_each(of_block);
+}

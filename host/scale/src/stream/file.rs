@@ -383,7 +383,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.npy");
         let mut file = MappedMatrixMut::create_npy(&path, [3, 5], ElementType::F32).unwrap();
-        file.view_mut::<f32>().unwrap().values[7] = 1.5;
+        file.view_mut::<f32>().unwrap().values.as_slice()[7] = 1.5;
         file.flush().unwrap();
         let read = MappedMatrix::npy(&path).unwrap();
         assert_eq!((read.extents(), read.element()), ([3, 5], ElementType::F32));

@@ -28,7 +28,7 @@ mod matrix;
 mod run;
 mod tiling;
 
-pub use check::{check, draw};
+pub use check::{check, draw, fill};
 pub use file::{MappedMatrix, MappedMatrixMut};
 pub use matrix::{HostMatrix, HostMatrixMut, Order};
 pub use run::{Moved, Options, Progress, gemm};

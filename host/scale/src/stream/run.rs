@@ -1,18 +1,23 @@
 //! The product itself: three streams, for what goes up, the products, and what comes down.
 
-use super::matrix::{HostMatrix, HostMatrixMut, tile_layout};
+use super::matrix::{HostMatrix, HostMatrixMut, parts, tile_layout};
 use super::tiling::{Sizes, Slot, Slots, Step, Tiling, least_elements};
 use crate::dist::Shape;
 use crate::error::ScaleError;
 use cuda_std::float::GpuFloat;
+use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 use warpladder::element::Element;
 use warpladder::gemm::{GemmInput, GemmInto};
 use warpladder::gpu::{DeviceArray, Event, Gpu, Layout, PinnedArray};
 
-/// Page-locked buffers for uploads of pieces: one is filled while another is copied.
+/// Page-locked buffers in each direction: one is filled while another is copied.
 const STAGES: usize = 3;
+
+/// Bytes of a buffer, where a line of a tile takes no more: large enough for the whole rate of a
+/// link, and small enough to be allocated in a few milliseconds.
+const STAGE_BYTES: usize = 16 << 20;
 
 /// How a product is done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,7 +80,7 @@ pub fn gemm<T, O>(
     gpu: &Gpu,
     a: HostMatrix<'_, T>,
     b: HostMatrix<'_, T>,
-    c: HostMatrixMut<'_, O>,
+    mut c: HostMatrixMut<'_, O>,
     options: &Options,
     progress: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Moved, ScaleError>
@@ -91,7 +96,7 @@ where
     };
     let free = gpu.free_memory()?;
     let limit = options.device_memory.unwrap_or(free / 10 * 9);
-    let tiling = Tiling::choose(shape, sizes, limit)?;
+    let tiling = Tiling::choose(shape, sizes, c.order, limit)?;
     let mut moved = Moved {
         tiling,
         tiles: 0,
@@ -105,7 +110,7 @@ where
         seconds: 0.0,
     };
     if shape.k == 0 {
-        c.values.fill(O::zeroed());
+        c.values.as_slice().fill(O::zeroed());
     } else if shape.m > 0 && shape.n > 0 {
         let mut pipeline = Pipeline::new(gpu, a, b, c, (shape, tiling))?;
         let ended = pipeline.run(progress, &mut moved, free);
@@ -169,14 +174,48 @@ struct Stage<T> {
     in_flight: bool,
 }
 
-/// A tile of C: on the device, and in a buffer of the host.
+/// Buffers that are used in turns. They are allocated when the first is needed: matrices in
+/// page-locked memory need none.
+struct Stages<T> {
+    buffers: Vec<Stage<T>>,
+    next: usize,
+    /// Elements of each.
+    elements: usize,
+}
+
+impl<T: Element> Stages<T> {
+    /// Buffers for tiles of at most so many elements, and lines of so many.
+    fn new(tile: usize, longest_line: usize) -> Self {
+        let elements = (STAGE_BYTES / size_of::<T>()).max(longest_line);
+        Stages {
+            buffers: Vec::new(),
+            next: 0,
+            elements: elements.min(tile),
+        }
+    }
+
+    /// The next buffer in turn.
+    fn take(&mut self, gpu: &Gpu) -> Result<&mut Stage<T>, ScaleError> {
+        let index = self.next;
+        self.next = (index + 1) % STAGES;
+        if index == self.buffers.len() {
+            self.buffers.push(Stage {
+                memory: gpu.pinned(self.elements)?,
+                copied: gpu.event()?,
+                in_flight: false,
+            });
+        }
+        Ok(&mut self.buffers[index])
+    }
+}
+
+/// A tile of C on the device.
 struct Tile<F> {
     array: DeviceArray<F>,
-    memory: PinnedArray<F>,
     finished: Event,
     drained: Event,
     is_used: bool,
-    /// The rows and columns that are in flight.
+    /// The rows and columns that the host has not stored.
     place: Option<[Range<usize>; 2]>,
 }
 
@@ -191,8 +230,8 @@ struct Pipeline<'m, T: GemmInput, O> {
     tiling: Tiling,
     of_a: Panels<T>,
     of_b: Panels<T>,
-    stages: Vec<Stage<T>>,
-    next_stage: usize,
+    stages_up: Stages<T>,
+    stages_down: Stages<T::Output>,
     tiles: [Tile<T::Output>; 2],
 }
 
@@ -215,17 +254,9 @@ where
             ..
         } = tiling;
         let [slots_a, slots_b] = tiling.slots(shape);
-        let stage = |_| {
-            Ok::<_, ScaleError>(Stage {
-                memory: gpu.pinned(rows.max(columns) * depth)?,
-                copied: gpu.event()?,
-                in_flight: false,
-            })
-        };
         let tile = || {
             Ok::<_, ScaleError>(Tile {
                 array: gpu.zeros(rows * columns, 1)?.into_array(),
-                memory: gpu.pinned(rows * columns)?,
                 finished: gpu.event()?,
                 drained: gpu.event()?,
                 is_used: false,
@@ -243,8 +274,8 @@ where
             tiling,
             of_a: Panels::new(gpu, slots_a, rows * depth)?,
             of_b: Panels::new(gpu, slots_b, columns * depth)?,
-            stages: (0..STAGES).map(stage).collect::<Result<_, _>>()?,
-            next_stage: 0,
+            stages_up: Stages::new(rows.max(columns) * depth, rows.max(columns).max(depth)),
+            stages_down: Stages::new(rows * columns, rows.max(columns)),
             tiles: [tile()?, tile()?],
         })
     }
@@ -284,8 +315,7 @@ where
         let in_b = self.of_b.slots.find([j, piece]);
         let mut load = Loader {
             up: &self.up,
-            stages: &mut self.stages,
-            next: &mut self.next_stage,
+            stages: &mut self.stages_up,
         };
         if let Slot::Empty(slot) = in_a {
             load.load(&a, [rows, depth], &mut self.of_a.arrays[slot])?;
@@ -330,29 +360,72 @@ where
         if step.last {
             self.gpu.record(&of_c.finished)?;
             self.down.wait(&of_c.finished)?;
-            let elements = rows.len() * columns.len();
-            // SAFETY: the buffer is read after `drained` alone (`store`), which `wait` reaches
-            // before anything is freed; the next product in this tile waits for it as well.
-            unsafe {
-                self.down
-                    .download_on_stream(&mut of_c.memory, 0, &of_c.array, 0..elements)?;
-            }
-            self.down.record(&of_c.drained)?;
             of_c.is_used = true;
-            of_c.place = Some([rows.clone(), columns.clone()]);
-            moved.c_elements += elements as u64;
+            moved.c_elements += (rows.len() * columns.len()) as u64;
+            match self.c.pinned_lines::<T::Output>(rows, columns) {
+                Some((to, lines)) => {
+                    // SAFETY: C is borrowed until `wait` has run, and no other copy writes these
+                    // elements; the next product in this tile waits for `drained`.
+                    unsafe {
+                        self.down
+                            .download_lines_on_stream(to, lines, &of_c.array, 0)?;
+                    }
+                    self.down.record(&of_c.drained)?;
+                }
+                None => of_c.place = Some([rows.clone(), columns.clone()]),
+            }
         }
         Ok(())
     }
 
-    /// Writes a tile that is in flight to C.
+    /// Copies a tile to C, where the device did not write it there itself. The copies of all parts
+    /// but the last ones run while the host stores those before.
     fn store(&mut self, tile: usize) -> Result<(), ScaleError> {
         let tile = &mut self.tiles[tile];
-        if let Some([rows, columns]) = tile.place.take() {
-            tile.drained.synchronize()?;
+        let Some([rows, columns]) = tile.place.take() else {
+            return Ok(());
+        };
+        let order = self.c.order;
+        let mut in_flight = VecDeque::new();
+        let mut start = 0;
+        for [rows, columns] in parts(order, &rows, &columns, self.stages_down.elements) {
+            if in_flight.len() == STAGES {
+                Self::unpack(&mut self.c, &self.stages_down, in_flight.pop_front())?;
+            }
+            let index = self.stages_down.next;
+            let stage = self.stages_down.take(&self.gpu)?;
             let elements = rows.len() * columns.len();
-            self.c.unpack(&rows, &columns, &tile.memory[..elements]);
+            // SAFETY: the buffer is read after `copied` alone (`unpack`), which `wait` reaches
+            // before anything is freed; the next product in this tile waits for `drained`.
+            unsafe {
+                let from = start..start + elements;
+                self.down
+                    .download_on_stream(&mut stage.memory, 0, &tile.array, from)?;
+            }
+            self.down.record(&stage.copied)?;
+            in_flight.push_back((index, [rows, columns]));
+            start += elements;
         }
+        self.down.record(&tile.drained)?;
+        while let Some(part) = in_flight.pop_front() {
+            Self::unpack(&mut self.c, &self.stages_down, Some(part))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the copy of a part to a buffer, and stores it to C.
+    fn unpack(
+        c: &mut HostMatrixMut<'_, O>,
+        stages: &Stages<T::Output>,
+        part: Option<(usize, [Range<usize>; 2])>,
+    ) -> Result<(), ScaleError> {
+        let Some((index, [rows, columns])) = part else {
+            return Ok(());
+        };
+        let stage = &stages.buffers[index];
+        stage.copied.synchronize()?;
+        let elements = rows.len() * columns.len();
+        c.unpack(&rows, &columns, &stage.memory[..elements]);
         Ok(())
     }
 
@@ -366,37 +439,57 @@ where
 /// What copies pieces to the device.
 struct Loader<'p, T> {
     up: &'p Gpu,
-    stages: &'p mut [Stage<T>],
-    next: &'p mut usize,
+    stages: &'p mut Stages<T>,
 }
 
 impl<T: Element> Loader<'_, T> {
-    /// Packs a piece into a page-locked buffer, and starts its copy.
+    /// Starts the copy of a piece: from where it is in page-locked memory, or through buffers.
     fn load(
         &mut self,
         from: &HostMatrix<'_, T>,
         [rows, columns]: [&Range<usize>; 2],
         to: &mut Panel<T>,
     ) -> Result<(), ScaleError> {
-        let stage = &mut self.stages[*self.next];
-        *self.next = (*self.next + 1) % STAGES;
-        if stage.in_flight {
-            stage.copied.synchronize()?;
-        }
-        let elements = rows.len() * columns.len();
-        from.pack(rows, columns, &mut stage.memory[..elements]);
         if to.is_used {
             self.up.wait(&to.used)?;
         }
-        // SAFETY: the buffer is filled again after `copied` alone, and freed after `wait`; products
-        // that use the array wait for `loaded`, and this copy has waited for those before.
-        unsafe {
-            self.up
-                .upload_on_stream(&mut to.array, 0, &stage.memory, 0..elements)?;
+        match from.pinned_lines(rows, columns) {
+            // SAFETY: the matrix is borrowed until `wait` has run; products that use the array wait
+            // for `loaded`, and this copy has waited for those before.
+            Some((from, lines)) => unsafe {
+                self.up
+                    .upload_lines_on_stream(&mut to.array, 0, from, lines)?;
+            },
+            None => self.load_through_buffers(from, [rows, columns], to)?,
         }
-        self.up.record(&stage.copied)?;
-        self.up.record(&to.loaded)?;
-        stage.in_flight = true;
+        Ok(self.up.record(&to.loaded)?)
+    }
+
+    fn load_through_buffers(
+        &mut self,
+        from: &HostMatrix<'_, T>,
+        [rows, columns]: [&Range<usize>; 2],
+        to: &mut Panel<T>,
+    ) -> Result<(), ScaleError> {
+        let mut start = 0;
+        for [rows, columns] in parts(from.order, rows, columns, self.stages.elements) {
+            let stage = self.stages.take(self.up)?;
+            if stage.in_flight {
+                stage.copied.synchronize()?;
+            }
+            let elements = rows.len() * columns.len();
+            from.pack(&rows, &columns, &mut stage.memory[..elements]);
+            // SAFETY: the buffer is filled again after `copied` alone, and freed after `wait`;
+            // products that use the array wait for `loaded`, and this copy has waited for those
+            // before.
+            unsafe {
+                self.up
+                    .upload_on_stream(&mut to.array, start, &stage.memory, 0..elements)?;
+            }
+            self.up.record(&stage.copied)?;
+            stage.in_flight = true;
+            start += elements;
+        }
         Ok(())
     }
 }

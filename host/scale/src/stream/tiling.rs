@@ -11,9 +11,11 @@
 //! al., "A tight I/O lower bound for matrix multiplication", 2019. Nor does any move fewer than A,
 //! B and C have.
 
+use super::matrix::Order;
 use crate::dist::Shape;
 use crate::error::ScaleError;
 use crate::partition::pieces;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Bytes of an element of A and B, and of an accumulator.
@@ -64,13 +66,20 @@ pub(super) struct Step {
 }
 
 impl Tiling {
-    /// The tiling that moves the least within `limit` bytes of device memory.
+    /// The tiling that moves the least within `limit` bytes of device memory. Of those that move as
+    /// much, it is the one whose tiles of C, which lies in this order, have the longest lines: short
+    /// ones take a link's rate away.
     ///
     /// # Errors
     /// [`ScaleError::Memory`] where no tiling keeps the limit.
-    pub fn choose(shape: Shape, sizes: Sizes, limit: u64) -> Result<Self, ScaleError> {
+    pub fn choose(
+        shape: Shape,
+        sizes: Sizes,
+        order: Order,
+        limit: u64,
+    ) -> Result<Self, ScaleError> {
         let Shape { m, n, k } = shape;
-        let mut best: Option<(u128, Tiling)> = None;
+        let mut best: Option<(u128, Reverse<[usize; 2]>, Tiling)> = None;
         for reuse in [Reuse::Neither, Reuse::A, Reuse::B] {
             for depth in depths(k) {
                 for rows in parts(m) {
@@ -78,18 +87,20 @@ impl Tiling {
                     else {
                         continue;
                     };
-                    // As few columns as make the same number of tiles.
-                    let columns = n.max(1).div_ceil(n.max(1).div_ceil(columns));
+                    let columns = even(n, columns);
                     let tiling = Tiling {
                         rows,
                         columns,
                         depth,
                         reuse,
                     };
-                    let moved = tiling.estimate(shape);
-                    // Of those that move as much, the one with the longest pieces.
-                    if best.is_none_or(|(least, of)| (moved, of.depth) < (least, depth)) {
-                        best = Some((moved, tiling));
+                    let line = match order {
+                        Order::RowMajor => columns,
+                        Order::ColumnMajor => rows,
+                    };
+                    let key = (tiling.estimate(shape), Reverse([line, depth]));
+                    if best.is_none_or(|(moved, lines, _)| key < (moved, lines)) {
+                        best = Some((key.0, key.1, tiling));
                     }
                 }
             }
@@ -100,7 +111,7 @@ impl Tiling {
             depth: 1,
             reuse: Reuse::Neither,
         };
-        best.map(|(_, tiling)| tiling).ok_or(ScaleError::Memory {
+        best.map(|(.., tiling)| tiling).ok_or(ScaleError::Memory {
             limit,
             needed: smallest.device_bytes(shape, sizes),
         })
@@ -250,13 +261,29 @@ fn to_and_fro(round: usize, index: usize, count: usize) -> usize {
     }
 }
 
+/// What extents of large tiles are multiples of: products of other ones copy their operands first,
+/// as tensor maps and vectors want lines that start at multiples of 16 bytes.
+const ALIGNED: usize = 128;
+
+/// An extent of tiles of at most `most`, which are all about the same size.
+fn even(extent: usize, most: usize) -> usize {
+    let extent = extent.max(1);
+    let even = extent.div_ceil(extent.div_ceil(most));
+    let aligned = even.next_multiple_of(ALIGNED);
+    match aligned <= most {
+        true => aligned.min(extent),
+        false if even > 2 * ALIGNED => even / ALIGNED * ALIGNED,
+        false => even,
+    }
+}
+
 /// Extents of parts of an extent: all there are up to 64 parts, then fewer.
 fn parts(extent: usize) -> Vec<usize> {
     let extent = extent.max(1);
     let mut parts = Vec::new();
     let mut count = 1;
     while count <= extent {
-        parts.push(extent.div_ceil(count));
+        parts.push(even(extent, extent.div_ceil(count)));
         count += 1 + count / 64 * 8;
     }
     parts.push(1);
@@ -270,7 +297,7 @@ fn depths(k: usize) -> Vec<usize> {
     let mut depths: Vec<usize> = (0..14)
         .map(|halvings| 8192 >> halvings)
         .filter(|&depth| depth < k && depth > 0)
-        .map(|depth| k.div_ceil(k.div_ceil(depth)))
+        .map(|depth| even(k, depth))
         .collect();
     depths.insert(0, k);
     depths.dedup();
@@ -341,7 +368,7 @@ mod tests {
             let all = 4 * (m * k + k * n + m * n) as u64;
             for part in [2, 3, 10, 100] {
                 let limit = all / part;
-                let tiling = Tiling::choose(shape, F32, limit).unwrap();
+                let tiling = Tiling::choose(shape, F32, Order::RowMajor, limit).unwrap();
                 assert!(tiling.device_bytes(shape, F32) <= limit);
                 let moved: u64 = tiling.uploaded_elements(shape).iter().sum();
                 let moved = (moved + (m * n) as u64) as f64;
@@ -399,11 +426,13 @@ mod tests {
     #[test]
     fn too_little_memory_is_refused_with_what_is_needed() {
         let shape = Shape { m: 5, n: 5, k: 5 };
-        let error = Tiling::choose(shape, F32, 23).unwrap_err().to_string();
+        let error = Tiling::choose(shape, F32, Order::RowMajor, 23)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("smallest tiles take 24"), "{error}");
-        assert!(Tiling::choose(shape, F32, 24).is_ok());
+        assert!(Tiling::choose(shape, F32, Order::RowMajor, 24).is_ok());
         let empty = Shape { m: 0, n: 3, k: 0 };
-        let tiling = Tiling::choose(empty, F32, 1 << 20).unwrap();
+        let tiling = Tiling::choose(empty, F32, Order::RowMajor, 1 << 20).unwrap();
         assert_eq!(tiling.step_count(empty), 0);
     }
 }

@@ -7,6 +7,7 @@
 //! | [`scan_blelloch`] | `scan_blelloch` |
 //! | [`scan_warp`] | `scan_warp` |
 //! | [`scan_look_back`](mod@scan_look_back) | `scan_look_back` |
+//! | [`scan_large_tiles`](mod@scan_large_tiles) | `scan_large_tiles` |
 //!
 //! Elements are integers, as in the uses of a scan: offsets of lists, positions of what is kept.
 //! Sums of integers are the same in any order, so every rung gives the same bits.
@@ -136,6 +137,7 @@ impl<const ROUNDS: usize> Tile<ROUNDS> {
 pub mod scan_add;
 pub mod scan_blelloch;
 pub mod scan_hillis_steele;
+pub mod scan_large_tiles;
 pub mod scan_look_back;
 pub mod scan_sums;
 pub mod scan_warp;

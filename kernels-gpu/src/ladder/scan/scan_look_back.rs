@@ -119,6 +119,31 @@ unsafe fn look_back(states: *const AtomicU64, tile: usize) -> u32 {
 }
 // ANCHOR_END: look_back
 
+// ANCHOR: publish
+/// The sum of all tiles before `tile`, whose own sum is published first, and with that sum then.
+///
+/// # Safety
+/// As for [`look_back`], by one warp; no other warp has the tile.
+#[inline(always)]
+pub(super) unsafe fn publish(states: *const AtomicU64, tile: usize, sum: u32) -> u32 {
+    // SAFETY: there is a word for the tile.
+    let state = unsafe { &*states.add(tile) };
+    let is_first = warp::lane_id() == 0;
+    let mut before = 0;
+    if tile > 0 {
+        if is_first {
+            state.store(AGGREGATE | sum as u64, Relaxed);
+        }
+        // SAFETY: the contract.
+        before = unsafe { look_back(states, tile) };
+    }
+    if is_first {
+        state.store(PREFIX | before.wrapping_add(sum) as u64, Relaxed);
+    }
+    before
+}
+// ANCHOR_END: publish
+
 // ANCHOR: kernel
 /// Scans the input.
 ///
@@ -147,17 +172,8 @@ pub unsafe fn scan_look_back(
         let tile = Tile::<ROUNDS>::scan(input, first);
 
         if warp_index() == 0 {
-            let state = &*states.add(number);
-            let sum = tile.sum as u64;
-            let mut before = 0;
-            if number > 0 {
-                if is_first {
-                    state.store(AGGREGATE | sum, Relaxed);
-                }
-                before = look_back(states, number);
-            }
+            let before = publish(states, number, tile.sum);
             if is_first {
-                state.store(PREFIX | before.wrapping_add(tile.sum) as u64, Relaxed);
                 *shared.add(1) = before;
             }
         }

@@ -7,11 +7,13 @@
 //! | [`softmax_online`](mod@softmax_online) | `softmax_online` |
 //! | [`softmax_warp`](mod@softmax_warp) | `softmax_warp` |
 //! | [`softmax_vec4`](mod@softmax_vec4) | `softmax_vec4` |
+//! | [`softmax_registers`](mod@softmax_registers) | `softmax_registers` |
 //!
 //! Without the maximum the exponential of 89 would already be infinite. With it the largest
 //! exponential is 1, and the sum at least 1.
 //!
-//! Exponentials are those of [`single`](cuda_std::float::single), with the same bits on every GPU.
+//! Exponentials are those of [`single`](cuda_std::float::single), with the same bits on every GPU,
+//! except in `softmax_registers`, which says what its own are off by.
 
 use super::block::WARP;
 use cuda_std::GpuFloat;
@@ -47,6 +49,7 @@ fn combine([max, sum]: MaxAndSum, [other_max, other_sum]: MaxAndSum) -> MaxAndSu
 // ANCHOR_END: online
 
 pub mod softmax_online;
+pub mod softmax_registers;
 pub mod softmax_three_pass;
 pub mod softmax_vec4;
 pub mod softmax_warp;

@@ -60,7 +60,7 @@ fn what_was_not_saved_alike_is_not_compared_and_says_why() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     for line in [
         "naive not compared: 20 samples then and 3 now, at least 5 of each are needed: use --reps",
-        "tiled_16 not compared: the saved run has no such kernel of this size and engine",
+        "tiled_16 not compared: the saved run has no such kernel of this size, engine and --generation",
         "0 slower, 0 faster, 0 no change, 2 not compared",
     ] {
         assert!(ended.stdout.lines().any(|other| other == line), "{ended:?}");

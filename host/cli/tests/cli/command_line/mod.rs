@@ -6,6 +6,7 @@ mod devices;
 mod draw;
 mod files;
 mod formats;
+mod generation;
 mod interrupted;
 mod pipes;
 #[cfg(unix)]

@@ -50,6 +50,14 @@ const NOT_RUN: &[(&str, Needs)] = &[
     ("git clone", Needs::More("there is a clone already")),
     ("cargo install", Needs::More("it changes the machine")),
     (
+        "cargo xtask web",
+        Needs::More("it compiles for minutes; .ci/web does"),
+    ),
+    (
+        "python3 -m http.server",
+        Needs::More("it serves until it is stopped"),
+    ),
+    (
         "warpladder doctor ../vecadd",
         Needs::More("it names a crate of the reader's"),
     ),

@@ -130,6 +130,9 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
         // More tiles than the block that scans their sums takes at once.
         Operation::Scan => shapes.push(shape(520, 512, 1)),
+        // Rows of several warps of a block that is as wide as they are; all but the first begin in
+        // the middle of a vector.
+        Operation::Softmax => shapes.push(shape(3, 2051, 1)),
         // A tile of which there is but the edge, a wide one that passes every stage twice, and one
         // that blocks share.
         Operation::TensorProduct(_) | Operation::TensorProduct16(_) => {

@@ -221,7 +221,8 @@ const EQUIVALENT_OF_FAMILIES: &[Unreported] = &[
         kernels: &[
             &["reduce_shuffle", "reduce_vec4", "reduce_blocks"],
             &["reduce_partial_sums", "reduce_one_pass"],
-            &["softmax_three_pass", "layernorm_three_pass"],
+            &["softmax_three_pass", "softmax_registers"],
+            &["layernorm_three_pass"],
         ],
         kind: "guard",
         source: "block: if lane == 0 {",
@@ -232,6 +233,7 @@ const EQUIVALENT_OF_FAMILIES: &[Unreported] = &[
         kernels: &[&[
             "reduce_one_pass",
             "softmax_three_pass",
+            "softmax_registers",
             "layernorm_three_pass",
         ]],
         kind: "guard",
@@ -275,6 +277,28 @@ const EQUIVALENT_OF_FAMILIES: &[Unreported] = &[
         copies: &[0],
         reason: "Whether a warp looks back: the others would do it for nothing.",
     },
+    Unreported {
+        kernels: &[&["scan_large_tiles"]],
+        kind: "guard",
+        source: "scan_large_tiles: if warp_index() == 0 {",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["scan_large_tiles"]],
+        kind: "guard",
+        // The comparison of the lane, whose own line is in `cuda_std`.
+        source: "scan_large_tiles: elements[i / VECTOR][i % VECTOR] = unsafe { *from.add(of) };",
+        copies: &[0],
+        reason: "Which lane stores the warp's sum: all of them have the same.",
+    },
+    Unreported {
+        kernels: &[&["softmax_registers"]],
+        kind: "guard",
+        source: "softmax_registers: if j >= self.begin && j + VECTOR as u32 <= self.end {",
+        copies: &[4],
+        reason: "Whether a vector ends in the row: its elements would be accessed one by one.",
+    },
 ];
 
 /// Mutants that access what they may, and compute something else or do not end: the check of the
@@ -316,9 +340,16 @@ const WRONG_OF_FAMILIES: &[Unreported] = &[
         reason: "The counter for the next launch: no block of the next one would be the last.",
     },
     Unreported {
-        kernels: &[&["scan_look_back"]],
+        kernels: &[&["softmax_registers"]],
         kind: "guard",
-        source: "scan_look_back: if number > 0 {",
+        source: "softmax_registers: if (self.begin..self.end).contains(&(j + e as u32)) {",
+        copies: &[0],
+        reason: "Whether an element is not of the row before: it would count in both.",
+    },
+    Unreported {
+        kernels: &[&["scan_look_back", "scan_large_tiles"]],
+        kind: "guard",
+        source: "scan_look_back: if tile > 0 {",
         copies: &[0],
         reason: "Whether there is a tile before: the first would wait for itself.",
     },

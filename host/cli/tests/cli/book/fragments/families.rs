@@ -17,6 +17,7 @@ const SCAN: &[&str] = &[
     "scan_blelloch",
     "scan_warp",
     "scan_look_back",
+    "scan_large_tiles",
 ];
 const HISTOGRAM: &[&str] = &["histogram_global", "histogram_shared", "histogram_warp"];
 const SOFTMAX: &[&str] = &[
@@ -24,6 +25,7 @@ const SOFTMAX: &[&str] = &[
     "softmax_online",
     "softmax_warp",
     "softmax_vec4",
+    "softmax_registers",
 ];
 const LAYERNORM: &[&str] = &[
     "layernorm_three_pass",

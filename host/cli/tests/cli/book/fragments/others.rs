@@ -2,7 +2,7 @@
 
 use super::Of::{
     self, Compared, Console, Counters, CountersOfTwo, Debugged, Excerpt, FirstMinutes, Measured,
-    MeasuredIn, Ptx, SomeSources, Sources,
+    MeasuredIn, Predicted, Ptx, SomeSources, Sources,
 };
 use super::cube;
 
@@ -231,6 +231,32 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "mma-measured.md",
         Measured(&["sgemm", "mma_f16", "mma_bf16", "mma_tf32"]),
+    ),
+    (
+        "mma-general.md",
+        CountersOfTwo(
+            &[
+                "mma_bf16",
+                "gemm_mma_bf16",
+                "gemm_mma_bf16_narrow",
+                "gemm_mma_tf32",
+                "gemm_f32_split",
+            ],
+            cube(256),
+        ),
+    ),
+    (
+        "mma-general-predicted.md",
+        Predicted(
+            &[
+                "mma_bf16",
+                "gemm_mma_bf16",
+                "gemm_mma_bf16_narrow",
+                "gemm_mma_tf32",
+                "gemm_f32_split",
+            ],
+            cube(4096),
+        ),
     ),
     (
         "wgmma.md",

@@ -1,0 +1,117 @@
+//! Kernels of bulk copies, bulk reductions, `st.async` and `red.async`: each thread has a source, a
+//! destination and an mbarrier of its own.
+
+use std::fmt::Write;
+
+use crate::kernel::{
+    BLOCK, COLUMNS, FormKernel, MEMORY_BYTES, column, registers, split, start, store,
+};
+
+/// Times that a thread asks an mbarrier, so that a launch ends.
+const TRIES: usize = 100_000;
+
+/// Whether a form is one of those.
+pub fn is_asynchronous(opcode: &str) -> bool {
+    opcode.contains("async") && !opcode.starts_with("wgmma")
+}
+
+/// The kernel of a form, as the entry `name`.
+pub fn kernel(name: &str, opcode: &str, operands: &str) -> FormKernel {
+    let parts = split(operands);
+    let area = MEMORY_BYTES * BLOCK as usize;
+    let mut text = start(name);
+    // Destinations, sources and mbarriers.
+    _ = writeln!(
+        text,
+        ".shared .align 128 .b8 {name}_area[{}];\n\
+         mul.lo.u32 %t3, %t1, {MEMORY_BYTES}; mov.u32 %t4, {name}_area; add.u32 %t4, %t4, %t3;\n\
+         add.u32 %t5, %t4, {area}; mov.u32 %t6, {name}_area; add.u32 %t6, %t6, {};\n\
+         mul.lo.u32 %t7, %t1, 8; add.u32 %t6, %t6, %t7;\n\
+         ld.param.u64 %address, [{name}_memory]; mul.wide.u32 %o3, %t0, {MEMORY_BYTES};\n\
+         add.u64 %address, %address, %o3;",
+        2 * area + 8 * BLOCK as usize,
+        2 * area,
+    );
+    let by_barrier = opcode.contains("mbarrier");
+    let to_global = parts[0].contains("%address");
+    let from_global = parts[1].contains("%address");
+    // What the operation reads, and writes over.
+    for word in 0..MEMORY_BYTES / 4 {
+        let at = 4 * word;
+        let (from, to) = (column(1, word), column(1, COLUMNS - 8 + word));
+        let [source, destination] = match (from_global, to_global) {
+            (true, _) => ["global.b32 [%address", "shared.b32 [%t4"],
+            (_, true) => ["shared.b32 [%t5", "global.b32 [%address"],
+            _ => ["shared.b32 [%t5", "shared.b32 [%t4"],
+        };
+        _ = writeln!(
+            text,
+            "ld.global.b32 %t2, [%o0+{from}]; st.{source}+{at}], %t2;\n\
+             ld.global.b32 %t2, [%o0+{to}]; st.{destination}+{at}], %t2;"
+        );
+    }
+    let copies = opcode.starts_with("cp");
+    let register = |part: &str| format!("%{}", registers(part).first().unwrap_or(&""));
+    let mut bytes = MEMORY_BYTES;
+    if !to_global {
+        _ = writeln!(text, "mov.u32 {}, %t4;", register(parts[0]));
+    }
+    if copies {
+        if !from_global {
+            _ = writeln!(text, "mov.u32 {}, %t5;", register(parts[1]));
+        }
+        _ = writeln!(text, "mov.u32 {}, {bytes};", register(parts[2]));
+    } else {
+        bytes = 0;
+        for (at, value) in registers(parts[1]).into_iter().enumerate() {
+            let width = if value.starts_with('x') { 2 } else { 1 };
+            let from = column(width, at);
+            let size = 16 << width;
+            _ = writeln!(text, "ld.global.b{size} %{value}, [%o0+{from}];");
+            bytes += 2 << width;
+        }
+    }
+    if by_barrier {
+        let barrier = if copies { 3 } else { 2 };
+        _ = writeln!(
+            text,
+            "mov.u32 {}, %t6; mbarrier.init.shared.b64 [%t6], 1;",
+            register(parts[barrier])
+        );
+        if let Some(mask) = parts.get(barrier + 1) {
+            _ = writeln!(text, "mov.u16 {mask}, 1;");
+        }
+    }
+    text.push_str("fence.proxy.async;\n");
+    if by_barrier {
+        _ = writeln!(
+            text,
+            "mbarrier.arrive.expect_tx.shared.b64 _, [%t6], {bytes};\n\
+             {opcode} {operands};\n\
+             mov.u32 %t7, 0;\n\
+             AGAIN: mbarrier.try_wait.parity.shared.b64 %p0, [%t6], 0;\n\
+             @%p0 bra DONE;\n\
+             add.u32 %t7, %t7, 1; setp.lt.u32 %p1, %t7, {TRIES};\n\
+             @%p1 bra AGAIN;\n\
+             DONE:"
+        );
+    } else {
+        _ = writeln!(
+            text,
+            "{opcode} {operands};\n\
+             cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; fence.proxy.async;"
+        );
+    }
+    let from = if to_global {
+        "global.b64 %o4, [%address"
+    } else {
+        "shared.b64 %o4, [%t4"
+    };
+    let mut slots = 0;
+    for word in 0..MEMORY_BYTES / 8 {
+        _ = writeln!(text, "ld.{from}+{}];", 8 * word);
+        store(&mut text, &mut slots);
+    }
+    text.push_str("ret;\n}\n");
+    FormKernel { text, slots }
+}
