@@ -51,6 +51,12 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
         folder.strip_prefix(root()).unwrap().display(),
     )
     .unwrap();
+    text + &rows(folder, files, shown)
+}
+
+/// The rows alone.
+fn rows(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String {
+    let mut text = String::new();
     writeln!(
         text,
         "| kernel | size | ms | noise % | GFLOP/s | GB/s | host to host, ms |"
@@ -138,9 +144,9 @@ pub fn without_times_of_the_cpu(text: &str) -> String {
 }
 
 /// The ratios of the comparisons: a row for each kernel and peer, a column for each size.
-fn ratios(folder: &Path) -> String {
+fn ratios(folder: &Path, files: &[&str]) -> String {
     let mut text = "| kernel | peer | size: ratio |\n|---|---|---|\n".to_owned();
-    for file in ["sgemm", "dgemm", "wgmma", "transpose"] {
+    for file in files {
         let records = read_json(&folder.join(format!("compare-{file}.json")));
         for of_kernel in records.chunk_by(|a, b| a["kernel"] == b["kernel"]) {
             let cells: Vec<String> = of_kernel
@@ -392,12 +398,18 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     let folder = root().join("results/h200");
     let all = ["run.json", "run-2048.json"];
     check("docs/h200.md", "h200", &table(&folder, &all, |_| true));
-    check("docs/h200.md", "compare", &ratios(&folder));
+    let products = ["sgemm", "dgemm", "wgmma", "transpose"];
+    check("docs/h200.md", "compare", &ratios(&folder, &products));
     check("docs/h200.md", "random", &random_ratios(&folder));
     let h100 = root().join("results/h100");
-    let of_h100 = ["run-families.json", "run-mma.json"];
-    check("docs/h100.md", "runs", &table(&h100, &of_h100, |_| true));
+    let of_h100 = ["run-families.json", "run-attention.json", "run-mma.json"];
+    check("docs/h100.md", "runs", &rows(&h100, &of_h100, |_| true));
     check("docs/h100.md", "random", &random_ratios(&h100));
+    check(
+        "docs/h100.md",
+        "compare",
+        &ratios(&h100, &["gemm_f32_split"]),
+    );
     check("docs/scale.md", "scaling", &scaling(&h100));
     check("docs/scale.md", "links", &links(&h100));
     check("docs/scale.md", "out-of-core", &out_of_core(&h100));
