@@ -287,7 +287,8 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// The launch that writes the terms of an operand. The range lies at the start of the workspace.
+    /// The launch that writes the terms of an operand. The range lies at the start of the
+    /// workspace.
     fn split(&self, side: usize, start: u64, pack: &Pack, matrices: u32) -> PlannedLaunch {
         PlannedLaunch {
             entry: "split_f32",

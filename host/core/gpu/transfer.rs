@@ -117,8 +117,8 @@ impl<T: Pod> DeviceArray<T> {
     }
 }
 
-/// A part of a matrix in page-locked memory: lines of `len` elements each, of which the first starts
-/// at element `start`, and each other one `pitch` elements behind the one before.
+/// A part of a matrix in page-locked memory: lines of `len` elements each, of which the first
+/// starts at element `start`, and each other one `pitch` elements behind the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostLines {
     /// The first element.

@@ -23,7 +23,7 @@ pub(super) enum Devices {
     All,
     /// Those with these numbers.
     Listed(Vec<u32>),
-    /// So many emulated ones.
+    /// This number of emulated ones.
     Emulated(usize),
 }
 
@@ -49,16 +49,16 @@ impl std::str::FromStr for Devices {
 }
 
 /// A device, with its number.
-struct Device {
+struct Opened {
     number: u32,
     engine: Box<dyn Engine>,
 }
 
 impl Devices {
-    fn open(&self) -> anyhow::Result<Vec<Device>> {
+    fn open(&self) -> anyhow::Result<Vec<Opened>> {
         let numbers: Vec<u32> = match self {
             Devices::Emulated(count) => {
-                let emulated = |number| Device {
+                let emulated = |number| Opened {
                     number,
                     engine: Box::new(EmulatorEngine::new()) as Box<dyn Engine>,
                 };
@@ -74,9 +74,9 @@ impl Devices {
         if numbers.is_empty() {
             bail!("the driver lists no GPU: give --devices emulated:2");
         }
-        let open = |number| -> anyhow::Result<Device> {
+        let open = |number| -> anyhow::Result<Opened> {
             let engine = open_gpu(number).with_context(|| format!("GPU {number}"))?;
-            Ok(Device { number, engine })
+            Ok(Opened { number, engine })
         };
         numbers.into_iter().map(open).collect()
     }
@@ -118,7 +118,7 @@ pub(super) fn execute(
     json: Option<Destination>,
 ) -> anyhow::Result<Outcome> {
     let devices = devices.open()?;
-    for Device { number, engine } in &devices {
+    for Opened { number, engine } in &devices {
         writeln!(human, "{number}: {}", engine.device_name())?;
     }
     let selections: Vec<Selection> = devices
@@ -167,7 +167,7 @@ pub(super) fn execute(
 }
 
 fn on_device(
-    device: &Device,
+    device: &Opened,
     selection: &Selection,
     plan: &Plan<'_>,
 ) -> anyhow::Result<Vec<Record>> {
@@ -179,21 +179,21 @@ fn on_device(
 }
 
 /// A kernel at a size, with the places of its records.
-struct Case {
+struct KernelRow {
     kernel: String,
     size: String,
     of: Vec<usize>,
 }
 
-fn cases(all: &[OnDevice]) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
+fn cases(all: &[OnDevice]) -> Vec<KernelRow> {
+    let mut cases: Vec<KernelRow> = Vec::new();
     for (at, OnDevice { record, .. }) in all.iter().enumerate() {
         let depth = record.k.map_or(String::new(), |k| format!("x{k}"));
         let size = format!("{}x{}{depth}", record.m, record.n);
-        let is_same = |case: &&mut Case| case.kernel == record.kernel && case.size == size;
+        let is_same = |case: &&mut KernelRow| case.kernel == record.kernel && case.size == size;
         match cases.iter_mut().find(is_same) {
             Some(case) => case.of.push(at),
-            None => cases.push(Case {
+            None => cases.push(KernelRow {
                 kernel: record.kernel.clone(),
                 size,
                 of: vec![at],
@@ -205,8 +205,8 @@ fn cases(all: &[OnDevice]) -> Vec<Case> {
 
 fn print(
     human: &mut dyn Write,
-    devices: &[Device],
-    cases: &[Case],
+    devices: &[Opened],
+    cases: &[KernelRow],
     all: &[OnDevice],
 ) -> anyhow::Result<()> {
     let numbers: Vec<String> = devices

@@ -29,12 +29,12 @@ pub(super) struct RankArgs {
     max_ctas: Option<u32>,
     /// How GPUs of one process exchange blocks
     #[arg(long, value_enum, default_value_t)]
-    exchange: Exchange,
+    exchange: Transfer,
 }
 
 /// How GPUs of one process exchange blocks.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Exchange {
+enum Transfer {
     /// By copies where each can access the memory of all others, else by NCCL
     #[default]
     Auto,
@@ -67,7 +67,7 @@ impl Default for RankArgs {
             emulate: None,
             time_limit: TIME_LIMIT,
             max_ctas: None,
-            exchange: Exchange::Auto,
+            exchange: Transfer::Auto,
         }
     }
 }
@@ -180,11 +180,11 @@ impl RankArgs {
     /// Whether the first `count` GPUs exchange blocks by copies.
     #[cfg(all(target_os = "linux", feature = "gpu"))]
     fn copies(&self, count: usize) -> anyhow::Result<bool> {
-        if self.exchange == Exchange::Nccl {
+        if self.exchange == Transfer::Nccl {
             return Ok(false);
         }
         let connected = warpladder_scale::comm::peer::connect(0..u32::try_from(count)?)?;
-        if self.exchange == Exchange::Copies && !connected {
+        if self.exchange == Transfer::Copies && !connected {
             bail!("these GPUs cannot access each other's memory: give --exchange nccl");
         }
         Ok(connected)

@@ -1,5 +1,5 @@
-//! The tables in the README, in docs/h200.md, docs/h100.md and docs/scale.md are those of the results that are kept in the
-//! repository, and the output that the README shows is the program's.
+//! The tables in the README, in docs/h200.md, docs/h100.md and docs/scale.md are those of the
+//! results that are kept in the repository, and the output that the README shows is the program's.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme` writes them.
 

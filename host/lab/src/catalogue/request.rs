@@ -18,8 +18,8 @@ pub struct PlanRequest {
     pub multiprocessors: u32,
     /// Compute capability of the device.
     pub compute_capability: ComputeCapability,
-    /// The generation of GPUs whose kernels run, by its compute capability: that of the device or an
-    /// older one. Only plans that choose among kernels look at it.
+    /// The generation of GPUs whose kernels run, by its compute capability: that of the device or
+    /// an older one. Only plans that choose among kernels look at it.
     pub generation: ComputeCapability,
     /// Whether A and B of a product are stored transposed. Only plans for any layout look at it.
     pub transposed: [bool; 2],

@@ -102,8 +102,8 @@ fn errors(case: &Case, output: &[f32]) -> [f64; 2] {
     [largest, total / (m * n) as f64]
 }
 
-/// The product of A and B by a chain of fused multiply-adds for each element of C, as libraries have
-/// them that do not split k.
+/// The product of A and B by a chain of fused multiply-adds for each element of C, as libraries
+/// have them that do not split k.
 fn chains(case: &Case) -> Vec<f32> {
     let [m, n, k] = case.product.extents.map(|extent| extent as usize);
     let element = |index: usize| {

@@ -12,7 +12,7 @@
 
 pub mod emulated;
 pub mod launch;
-mod meeting;
+mod mailbox;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod nccl;
 #[cfg(all(target_os = "linux", feature = "gpu"))]

@@ -6,7 +6,7 @@
 //! take multiprocessors and L2 away from products. What adds elements of several ranks, and what
 //! parts of the ranks do, is NCCL's.
 
-use super::meeting::{Key, Meeting};
+use super::mailbox::{Key, Mailbox};
 use super::nccl::{Nccl, address, stream};
 use super::{Communicator, Part, PartMut, Wire, check_counts, check_length, check_rank};
 use crate::error::CommError;
@@ -36,7 +36,7 @@ struct Post {
 pub struct Peer {
     nccl: Nccl,
     /// `None` for parts of the ranks.
-    meeting: Option<Arc<Meeting<Post>>>,
+    mailbox: Option<Arc<Mailbox<Post>>>,
     /// Exchanges so far, which all ranks count alike.
     sequence: AtomicU64,
 }
@@ -79,10 +79,10 @@ pub fn connect(ordinals: Range<u32>) -> Result<bool, CommError> {
 
 /// The ranks of `all`, which are those of GPUs of this process that [`connect`] has connected.
 pub fn ranks(all: Vec<Nccl>, limit: Duration) -> Vec<Peer> {
-    let meeting = Arc::new(Meeting::new(limit));
+    let mailbox = Arc::new(Mailbox::new(limit));
     let of = |nccl| Peer {
         nccl,
-        meeting: Some(Arc::clone(&meeting)),
+        mailbox: Some(Arc::clone(&mailbox)),
         sequence: AtomicU64::new(0),
     };
     all.into_iter().map(of).collect()
@@ -132,7 +132,7 @@ impl Peer {
     /// Sends elements to one rank and takes those of another one.
     fn exchange<T: Wire>(
         &self,
-        meeting: &Meeting<Post>,
+        mailbox: &Mailbox<Post>,
         on: &Gpu,
         send: &Part<'_, T>,
         receive: &Part<'_, T>,
@@ -145,8 +145,8 @@ impl Peer {
         let key = |rank, step| -> Key { (sequence, rank, step) };
         let bytes = send.len() * size_of::<T>();
         let sent = address(send, 0) as u64;
-        meeting.post(key(rank, READY), self.post(on, sent, bytes)?);
-        let received = meeting.take(key(from, READY), rank, CALL).and_then(|post| {
+        mailbox.post(key(rank, READY), self.post(on, sent, bytes)?);
+        let received = mailbox.take(key(from, READY), rank, CALL).and_then(|post| {
             // Whatever fails here, the other rank must not wait for it with its elements.
             let copied = check_length("send and receive", "bytes", post.bytes, {
                 receive.len() * size_of::<T>()
@@ -154,22 +154,22 @@ impl Peer {
             .and_then(|()| self.copy(on, &post, address(receive, 0) as u64));
             let read = self.post(on, 0, 0);
             match read {
-                Ok(read) => meeting.post(key(from, READ), read),
-                Err(error) => meeting.fail(error),
+                Ok(read) => mailbox.post(key(from, READ), read),
+                Err(error) => mailbox.fail(error),
             }
             copied
         });
         if let Err(error) = received {
-            meeting.fail(error.clone());
+            mailbox.fail(error.clone());
             // Elements that another rank may still read stay as they are until it has.
-            if meeting.withdraw(key(rank, READY)).is_none()
-                && let Ok(read) = meeting.take_after_failure(key(rank, READ), rank, CALL)
+            if mailbox.withdraw(key(rank, READY)).is_none()
+                && let Ok(read) = mailbox.take_after_failure(key(rank, READ), rank, CALL)
             {
                 _ = read.reached.synchronize();
             }
             return Err(error);
         }
-        let read = meeting.take(key(rank, READ), rank, CALL)?;
+        let read = mailbox.take(key(rank, READ), rank, CALL)?;
         // SAFETY: the stream is valid as long as `on`.
         let waited = unsafe { read.reached.wait(stream(on, rank)?.cast()) };
         waited.map_err(|error| self.failed(&error))
@@ -192,7 +192,7 @@ impl Communicator for Peer {
         receive: PartMut<'_, T>,
         counts: &[usize],
     ) -> Result<(), CommError> {
-        let Some(meeting) = &self.meeting else {
+        let Some(mailbox) = &self.mailbox else {
             return self.nccl.all_gather(on, send, receive, counts);
         };
         let (rank, size) = (self.rank(), self.size());
@@ -218,7 +218,7 @@ impl Communicator for Peer {
         // The own one as well, which is a copy on the device.
         for step in 0..size {
             let from = (rank + step) % size;
-            self.exchange(meeting, on, &send, &piece(from), from)?;
+            self.exchange(mailbox, on, &send, &piece(from), from)?;
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Communicator for Peer {
         receive: PartMut<'_, T>,
         from: usize,
     ) -> Result<(), CommError> {
-        let Some(meeting) = &self.meeting else {
+        let Some(mailbox) = &self.mailbox else {
             return self.nccl.send_receive(on, send, to, receive, from);
         };
         check_rank(to, self.size())?;
@@ -262,13 +262,13 @@ impl Communicator for Peer {
         if from != self.rank() {
             self.nccl.count((receive.len() * size_of::<T>()) as u64);
         }
-        self.exchange(meeting, on, &send, &receive.shared(), from)
+        self.exchange(mailbox, on, &send, &receive.shared(), from)
     }
 
     fn split(&self, colour: usize, key: usize) -> Result<Self, CommError> {
         Ok(Peer {
             nccl: self.nccl.split(colour, key)?,
-            meeting: None,
+            mailbox: None,
             sequence: AtomicU64::new(0),
         })
     }
@@ -278,8 +278,8 @@ impl Communicator for Peer {
     }
 
     fn abort(&self, reason: &str) {
-        if let Some(meeting) = &self.meeting {
-            meeting.fail(CommError::RankFailed {
+        if let Some(mailbox) = &self.mailbox {
+            mailbox.fail(CommError::RankFailed {
                 rank: self.rank(),
                 operation: "its own work".to_owned(),
                 reason: reason.to_owned(),

@@ -276,7 +276,7 @@ fn host_lines(
     }
 }
 
-/// Parts of a tile, each of whole lines and of at most so many elements, or one line.
+/// Ranges of a tile, each of whole lines and of at most `elements` elements, or one line.
 pub(super) fn parts(
     order: Order,
     rows: &Range<usize>,

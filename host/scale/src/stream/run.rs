@@ -184,7 +184,7 @@ struct Stages<T> {
 }
 
 impl<T: Element> Stages<T> {
-    /// Buffers for tiles of at most so many elements, and lines of so many.
+    /// Buffers for tiles of at most `tile` elements, and lines of `longest_line`.
     fn new(tile: usize, longest_line: usize) -> Self {
         let elements = (STAGE_BYTES / size_of::<T>()).max(longest_line);
         Stages {

@@ -67,8 +67,8 @@ pub(super) struct Step {
 
 impl Tiling {
     /// The tiling that moves the least within `limit` bytes of device memory. Of those that move as
-    /// much, it is the one whose tiles of C, which lies in this order, have the longest lines: short
-    /// ones take a link's rate away.
+    /// much, it is the one whose tiles of C, which lies in this order, have the longest lines:
+    /// short ones take a link's rate away.
     ///
     /// # Errors
     /// [`ScaleError::Memory`] where no tiling keeps the limit.

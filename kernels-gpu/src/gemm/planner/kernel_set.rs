@@ -221,7 +221,8 @@ impl KernelSet {
         Some(best)
     }
 
-    /// The plan with the least predicted time of those by [`tiles`](Self::tiles) that are not split.
+    /// The plan with the least predicted time of those by [`tiles`](Self::tiles) that are not
+    /// split.
     pub fn data_parallel_grid(&self, problem: &GemmProblem) -> Option<GemmPlan> {
         let grids = KernelSet {
             persistent_tiles: &[],

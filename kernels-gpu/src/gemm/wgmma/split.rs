@@ -2,9 +2,9 @@
 //! Hopper with the accuracy of f32.
 //!
 //! # Idea
-//! [`split`](crate::gemm::mma::split) says which three numbers of bfloat16 an f32 is the sum of, and
-//! which six products of them are computed. `wgmma` takes B from shared memory, so the terms are
-//! written to the workspace first: a matrix of each, one behind the other, in the layout of the
+//! [`split`](crate::gemm::mma::split) says which three numbers of bfloat16 an f32 is the sum of,
+//! and which six products of them are computed. `wgmma` takes B from shared memory, so the terms
+//! are written to the workspace first: a matrix of each, one behind the other, in the layout of the
 //! operand. A tensor map has them as matrices of a batch, and a k-tile takes six stages of the
 //! pipeline, each of one term of A and one of B. It begins at zero, with the smallest products, and
 //! is added to promoted accumulators, which round.
@@ -64,7 +64,8 @@ pub const fn blocks(rows: u32, to_pitch: u32) -> u64 {
 /// of the source belong [`TERMS`] matrices of the copy, and `to_stride` is the distance of those.
 /// `to` and its rows and matrices begin at multiples of 16 bytes. A matrix of the copy has fewer
 /// than 2³² − 1024 vectors. The grid has [`blocks`] blocks in x and the number of matrices of the
-/// source in z. Blocks have [`THREADS`] threads. Other kernels access `range` before and after only.
+/// source in z. Blocks have [`THREADS`] threads. Other kernels access `range` before and after
+/// only.
 #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
 pub unsafe fn split_f32(
     from: *const f32,
@@ -202,9 +203,9 @@ mod tests {
 
     #[test]
     fn stages_of_a_k_tile_have_the_products_with_the_largest_last() {
-        let stages: Vec<_> = (0..PRODUCTS as u32)
-            .map(|stage| SplitSS::<cuda_std::mma::Bf16, 0, 0>::matrices([2, 0], stage))
-            .collect();
+        let stages: [_; PRODUCTS] = core::array::from_fn(|stage| {
+            SplitSS::<cuda_std::mma::Bf16, 0, 0>::matrices([2, 0], stage as u32)
+        });
         assert_eq!(stages, [[8, 0], [6, 2], [7, 1], [7, 0], [6, 1], [6, 0]]);
     }
 

@@ -47,8 +47,8 @@ const ROUNDS: usize = 8;
 const ELEMENTS: usize = ROUNDS * VECTOR;
 
 /// Threads of the largest block, and its warps.
-const MOST_THREADS: usize = 1024;
-const MOST_WARPS: usize = MOST_THREADS / WARP;
+const MAX_THREADS: usize = 1024;
+const MAX_WARPS: usize = MAX_THREADS / WARP;
 
 /// Threads of a block for rows of `columns` elements; `None` where no block holds one.
 pub const fn threads(columns: u32) -> Option<u32> {
@@ -61,7 +61,7 @@ pub const fn threads(columns: u32) -> Option<u32> {
     };
     let warps = (before + columns).div_ceil((WARP * ELEMENTS) as u64);
     let warps = if warps == 0 { 1 } else { warps };
-    if warps > MOST_WARPS as u64 {
+    if warps > MAX_WARPS as u64 {
         return None;
     }
     Some(warps as u32 * WARP as u32)
@@ -145,7 +145,7 @@ fn of_four([a, b, c, d]: [f32; VECTOR], combine: impl Fn(f32, f32) -> f32) -> f3
 /// # Safety
 /// `input` and `output` are row-major device arrays of rows of `columns` elements that do not
 /// overlap and are aligned to 16 bytes; there is a block of [`threads`] for each row.
-#[kernel(max_threads = MOST_THREADS as u32, min_blocks = 1)]
+#[kernel(max_threads = MAX_THREADS as u32, min_blocks = 1)]
 pub unsafe fn softmax_registers(input: &[f32], output: *mut f32, columns: u32) {
     let row = Row::new(thread::block_idx_x(), columns);
     let (t, threads) = (thread::thread_idx_x(), thread::block_dim_x());
@@ -162,14 +162,14 @@ pub unsafe fn softmax_registers(input: &[f32], output: *mut f32, columns: u32) {
         for round in 0..ROUNDS {
             max = max.max(of_four(elements[round], f32::max));
         }
-        let max = block_reduce_of::<f32, MOST_WARPS>(max, LEAST, f32::max, warps);
+        let max = block_reduce_of::<f32, MAX_WARPS>(max, LEAST, f32::max, warps);
 
         let mut sum = 0.0;
         for round in 0..ROUNDS {
             elements[round] = elements[round].map(|x| exp(x - max));
             sum += of_four(elements[round], |a, b| a + b);
         }
-        let sum = block_reduce_of::<f32, MOST_WARPS>(sum, 0.0, |a, b| a + b, warps);
+        let sum = block_reduce_of::<f32, MAX_WARPS>(sum, 0.0, |a, b| a + b, warps);
 
         let reciprocal = 1.0 / sum;
         for round in 0..ROUNDS {

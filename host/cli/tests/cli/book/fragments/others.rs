@@ -253,7 +253,6 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
                 "gemm_mma_bf16",
                 "gemm_mma_bf16_narrow",
                 "gemm_mma_tf32",
-                "gemm_f32_split",
             ],
             cube(4096),
         ),

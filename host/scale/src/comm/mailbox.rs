@@ -2,7 +2,7 @@
 
 #![cfg_attr(
     not(all(target_os = "linux", feature = "gpu")),
-    allow(dead_code, reason = "the GPUs of one process alone meet here")
+    allow(dead_code, reason = "the GPUs of one process alone use it")
 )]
 
 use crate::error::CommError;
@@ -17,7 +17,7 @@ const BUSY: Duration = Duration::from_micros(200);
 pub(super) type Key = (u64, usize, u8);
 
 /// Values that were handed over and not taken.
-pub(super) struct Meeting<V> {
+pub(super) struct Mailbox<V> {
     limit: Duration,
     state: Mutex<State<V>>,
     changed: Condvar,
@@ -28,9 +28,9 @@ struct State<V> {
     failure: Option<CommError>,
 }
 
-impl<V> Meeting<V> {
+impl<V> Mailbox<V> {
     pub(super) fn new(limit: Duration) -> Self {
-        Meeting {
+        Mailbox {
             limit,
             state: Mutex::new(State {
                 values: HashMap::new(),
@@ -50,7 +50,7 @@ impl<V> Meeting<V> {
         self.changed.notify_all();
     }
 
-    /// Takes a value back that nobody has taken.
+    /// Takes a value back that no rank has taken.
     pub(super) fn withdraw(&self, key: Key) -> Option<V> {
         self.lock().values.remove(&key)
     }
@@ -129,23 +129,23 @@ mod tests {
 
     #[test]
     fn values_are_taken_once_and_a_missing_one_is_named() {
-        let meeting = Meeting::new(Duration::from_millis(30));
+        let mailbox = Mailbox::new(Duration::from_millis(30));
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(5));
-                meeting.post((3, 1, 0), 77);
+                mailbox.post((3, 1, 0), 77);
             });
-            assert_eq!(meeting.take((3, 1, 0), 0, "a test"), Ok(77));
+            assert_eq!(mailbox.take((3, 1, 0), 0, "a test"), Ok(77));
         });
-        meeting.post((4, 1, 0), 78);
-        assert_eq!(meeting.withdraw((4, 1, 0)), Some(78));
-        let error = meeting.take((4, 1, 0), 0, "a test").unwrap_err();
+        mailbox.post((4, 1, 0), 78);
+        assert_eq!(mailbox.withdraw((4, 1, 0)), Some(78));
+        let error = mailbox.take((4, 1, 0), 0, "a test").unwrap_err();
         assert!(matches!(&error, CommError::TimedOut { missing, .. } if *missing == [1]));
-        meeting.fail(error.clone());
+        mailbox.fail(error.clone());
         let start = Instant::now();
-        assert_eq!(meeting.take((5, 1, 0), 2, "a test"), Err(error));
+        assert_eq!(mailbox.take((5, 1, 0), 2, "a test"), Err(error));
         assert!(start.elapsed() < Duration::from_millis(25));
-        meeting.post((6, 1, 1), 79);
-        assert_eq!(meeting.take_after_failure((6, 1, 1), 2, "a test"), Ok(79));
+        mailbox.post((6, 1, 1), 79);
+        assert_eq!(mailbox.take_after_failure((6, 1, 1), 2, "a test"), Ok(79));
     }
 }
