@@ -11,13 +11,13 @@
 //!
 //! # Range
 //! `split_f32` notes the largest and the least magnitudes in a
-//! [`Range`](crate::gemm::mma::split::Range). Where three terms are not exact, or sums may not be
+//! [`Range`]. Where three terms are not exact, or sums may not be
 //! finite, the blocks of the GEMM end at once, and those of the kernel behind it, a
 //! `gemm_f32_split_…` that otherwise ends at once, compute C.
 //!
 //! # Thread mapping
 //! Blocks of 256 threads. A thread reads 8 neighbours of a row, two vectors of 16 bytes, and writes
-//! a vector of each term, [`VECTORS`] times. z counts the matrices of a batch.
+//! a vector of each term, `VECTORS` times. z counts the matrices of a batch.
 //!
 //! # Preconditions
 //! None.
