@@ -24,11 +24,11 @@ fn a_kernel_is_refused_on_a_gpu_that_cannot_run_it() {
         ),
         (
             "explain wgmma_bf16 --device a100",
-            ["A100", "sm_90a", "take mma_bf16"],
+            ["A100", "sm_90a", "take gemm_mma_bf16"],
         ),
         (
             "predict wgmma_bf16_single --device b200",
-            ["B200", "9.0 and no other", "take mma_bf16"],
+            ["B200", "9.0 and no other", "take gemm_mma_bf16"],
         ),
         (
             "sweep cp_async --over size --device v100",

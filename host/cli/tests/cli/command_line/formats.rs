@@ -5,7 +5,7 @@ use serde_json::Value;
 use warpladder_lab::catalogue::{self, Implementation};
 
 /// The fields of a record of `--json` and `--csv`, in order.
-const RECORD: [&str; 48] = [
+const RECORD: [&str; 49] = [
     "schema",
     "kernel",
     "family",
@@ -15,6 +15,7 @@ const RECORD: [&str; 48] = [
     "n",
     "k",
     "ran",
+    "generation",
     "engine",
     "device",
     "ok",
