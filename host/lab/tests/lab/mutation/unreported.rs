@@ -92,7 +92,12 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "The second of these two.",
     },
     Unreported {
-        kernels: &[&["gemm_f16_64x64_nn"]],
+        kernels: &[&[
+            "gemm_f16_64x64_nn",
+            "gemm_bf16_64x64_nn",
+            "gemm_tf32_64x64_nn",
+            "gemm_f32_split_64x64_nn",
+        ]],
         kind: "barrier",
         source: "operand: let bytes = if (k as u32) < k_extent {",
         copies: &[2],
