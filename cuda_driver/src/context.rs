@@ -40,9 +40,7 @@ impl PrimaryContext {
         // SAFETY: the context is retained.
         unsafe { table::cuCtxSetCurrent::call(self.raw) }.check("cuCtxSetCurrent")
     }
-}
 
-impl PrimaryContext {
     /// Lets kernels and copies of this context access the memory of another one
     /// (`cuCtxEnablePeerAccess`); the calling thread has this context afterwards. Whether
     /// [`Device::can_access_peer`] says that it can is the caller's to ask.

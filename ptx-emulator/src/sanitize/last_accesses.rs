@@ -85,27 +85,13 @@ impl Others<'_> {
     /// A read takes the place of what was recorded of a cell: a stamp and an origin.
     #[inline(always)]
     pub(super) fn read(&mut self, cell: usize, old: (u32, u32), new: Origin) {
-        if self.is_lazy {
-            if self.keeps(old, new) {
-                self.races
-                    .note_read(cell, self.blocks.of(old.0), Origin(old.1));
-            }
-        } else if old.0 < self.start {
-            self.races.note_read(cell, self.block, new);
-        }
+        self.access(cell, old, new, CrossBlockRaces::note_read);
     }
 
     /// As [`Self::read`], of a write.
     #[inline(always)]
     pub(super) fn write(&mut self, cell: usize, old: (u32, u32), new: Origin) {
-        if self.is_lazy {
-            if self.keeps(old, new) {
-                self.races
-                    .note_write(cell, self.blocks.of(old.0), Origin(old.1));
-            }
-        } else if old.0 < self.start {
-            self.races.note_write(cell, self.block, new);
-        }
+        self.access(cell, old, new, CrossBlockRaces::note_write);
     }
 
     /// Consecutive reads of all lanes, of `CELLS` cells each, take the place of older ones, which
@@ -113,43 +99,67 @@ impl Others<'_> {
     pub(super) fn read_row<const CELLS: usize>(
         &mut self,
         first: usize,
-        (stamps, origins): (&[u32], &[u32]),
+        old: (&[u32], &[u32]),
         new: Origin,
     ) {
-        let (limit, is_lazy) = (self.limit(), self.is_lazy);
-        if stamps
-            .iter()
-            .fold(true, |all, stamp| all & (*stamp < limit))
-        {
-            if !is_lazy {
-                self.races.note_read_row::<CELLS>(first, self.block, new);
-            }
-            return;
-        }
-        for (at, old) in stamps.iter().zip(origins).enumerate() {
-            self.read(first + at, (*old.0, *old.1), new.with_lane(at / CELLS));
-        }
+        let note_row = CrossBlockRaces::note_read_row::<CELLS>;
+        self.access_row::<CELLS>(first, old, new, (CrossBlockRaces::note_read, note_row));
     }
 
     /// As [`Self::read_row`], of writes.
     pub(super) fn write_row<const CELLS: usize>(
         &mut self,
         first: usize,
-        (stamps, origins): (&[u32], &[u32]),
+        old: (&[u32], &[u32]),
         new: Origin,
     ) {
-        let (limit, is_lazy) = (self.limit(), self.is_lazy);
+        let note_row = CrossBlockRaces::note_write_row::<CELLS>;
+        self.access_row::<CELLS>(first, old, new, (CrossBlockRaces::note_write, note_row));
+    }
+
+    /// `note` records reads, or writes.
+    #[inline(always)]
+    fn access(
+        &mut self,
+        cell: usize,
+        old: (u32, u32),
+        new: Origin,
+        note: impl Fn(&mut CrossBlockRaces, usize, u32, Origin),
+    ) {
+        if self.is_lazy {
+            if self.keeps(old, new) {
+                note(self.races, cell, self.blocks.of(old.0), Origin(old.1));
+            }
+        } else if old.0 < self.start {
+            note(self.races, cell, self.block, new);
+        }
+    }
+
+    /// `note` and `note_row` record reads, or writes.
+    #[inline(always)]
+    fn access_row<const CELLS: usize>(
+        &mut self,
+        first: usize,
+        (stamps, origins): (&[u32], &[u32]),
+        new: Origin,
+        (note, note_row): (
+            impl Fn(&mut CrossBlockRaces, usize, u32, Origin),
+            impl Fn(&mut CrossBlockRaces, usize, u32, Origin),
+        ),
+    ) {
+        let limit = self.limit();
         if stamps
             .iter()
             .fold(true, |all, stamp| all & (*stamp < limit))
         {
-            if !is_lazy {
-                self.races.note_write_row::<CELLS>(first, self.block, new);
+            if !self.is_lazy {
+                note_row(self.races, first, self.block, new);
             }
             return;
         }
         for (at, old) in stamps.iter().zip(origins).enumerate() {
-            self.write(first + at, (*old.0, *old.1), new.with_lane(at / CELLS));
+            let origin = new.with_lane(at / CELLS);
+            self.access(first + at, (*old.0, *old.1), origin, &note);
         }
     }
 

@@ -115,6 +115,10 @@ pub(super) fn split(
     is_given: bool,
 ) -> anyhow::Result<Selection> {
     let rungs = named.rungs()?;
+    let variant = Variant {
+        generation: named.generation,
+        ..Variant::default()
+    };
     let mut selection = Selection::default();
     for (group, &asked) in shapes.iter().enumerate() {
         let heading = (shapes.len() > 1).then(|| asked.heading());
@@ -133,10 +137,6 @@ pub(super) fn split(
                 selection.slow.push(rung);
                 continue;
             }
-            let variant = Variant {
-                generation: named.generation,
-                ..Variant::default()
-            };
             let admitted = match preflight_with(engine, rung, shape, variant) {
                 Err(RunError::Newer { .. } | RunError::Capability { .. }) if !by_name => {
                     selection.incapable.push(rung);

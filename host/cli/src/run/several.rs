@@ -220,8 +220,8 @@ fn print(
     for case in cases {
         let mut row = vec![case.kernel.clone().into(), case.size.clone().into()];
         for device in devices {
-            let on = case.of.iter().map(|&at| &all[at]);
-            let on = on.clone().find(|on| on.device_index == device.number);
+            let mut on = case.of.iter().map(|&at| &all[at]);
+            let on = on.find(|on| on.device_index == device.number);
             row.push(table::number(on.and_then(|on| on.record.median_ms)));
         }
         row.push(table::verdict(case.of.iter().all(|&at| all[at].record.ok)));

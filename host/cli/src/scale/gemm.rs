@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use warpladder::check::Verdict;
 use warpladder::element::{Element, ElementType};
 use warpladder::gemm::{GemmInput, GemmInto};
-use warpladder::gpu::Gpu;
+use warpladder::gpu::{Gpu, PinnedArray};
 use warpladder_scale::ScaleError;
 use warpladder_scale::stream::{
     self, HostMatrix, HostMatrixMut, MappedMatrix, MappedMatrixMut, Moved, Options, Order, Progress,
@@ -215,6 +215,46 @@ fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")
 }
 
+/// The elements of a matrix that is stored by rows.
+enum Elements<T> {
+    Pageable(Vec<T>),
+    Pinned(PinnedArray<T>),
+}
+
+impl<T: Element> Elements<T> {
+    fn new(gpu: &Gpu, count: usize, pinned: bool) -> anyhow::Result<Self> {
+        Ok(match pinned {
+            true => Elements::Pinned(gpu.pinned(count)?),
+            false => Elements::Pageable(vec![T::zeroed(); count]),
+        })
+    }
+
+    fn as_slice_mut(&mut self) -> &mut [T] {
+        match self {
+            Elements::Pageable(values) => values,
+            Elements::Pinned(array) => array,
+        }
+    }
+
+    fn matrix(&self, rows: usize, columns: usize) -> Result<HostMatrix<'_, T>, ScaleError> {
+        match self {
+            Elements::Pageable(values) => HostMatrix::row_major(values, rows, columns),
+            Elements::Pinned(array) => HostMatrix::pinned(array, rows, columns, Order::RowMajor),
+        }
+    }
+
+    fn matrix_mut(
+        &mut self,
+        rows: usize,
+        columns: usize,
+    ) -> Result<HostMatrixMut<'_, T>, ScaleError> {
+        match self {
+            Elements::Pageable(values) => HostMatrixMut::row_major(values, rows, columns),
+            Elements::Pinned(array) => HostMatrixMut::pinned(array, rows, columns, Order::RowMajor),
+        }
+    }
+}
+
 impl Job {
     fn run(&self, results: &Results<Message>) -> anyhow::Result<()> {
         let element = match &self.inputs {
@@ -248,20 +288,12 @@ impl Job {
             Inputs::Random([m, n, k], _) => {
                 let count = |a: &usize, b: &usize| a.checked_mul(*b).context("it is too large");
                 let (of_a, of_b) = (count(m, k)?, count(k, n)?);
-                let order = Order::RowMajor;
-                if self.pinned {
-                    let (mut a, mut b) = (gpu.pinned::<T>(of_a)?, gpu.pinned::<T>(of_b)?);
-                    stream::fill(&mut a, 1);
-                    stream::fill(&mut b, 2);
-                    let a = HostMatrix::pinned(&a, *m, *k, order)?;
-                    let b = HostMatrix::pinned(&b, *k, *n, order)?;
-                    return self.multiply::<T, O>(&gpu, [a, b], results);
-                }
-                let (mut a, mut b) = (vec![T::zeroed(); of_a], vec![T::zeroed(); of_b]);
-                stream::fill(&mut a, 1);
-                stream::fill(&mut b, 2);
-                let a = HostMatrix::new(&a, *m, *k, order)?;
-                self.multiply::<T, O>(&gpu, [a, HostMatrix::new(&b, *k, *n, order)?], results)
+                let mut a = Elements::<T>::new(&gpu, of_a, self.pinned)?;
+                let mut b = Elements::<T>::new(&gpu, of_b, self.pinned)?;
+                stream::fill(a.as_slice_mut(), 1);
+                stream::fill(b.as_slice_mut(), 2);
+                let (a, b) = (a.matrix(*m, *k)?, b.matrix(*k, *n)?);
+                self.multiply::<T, O>(&gpu, [a, b], results)
             }
         }
     }
@@ -281,7 +313,6 @@ impl Job {
             device_memory: self.device_memory,
         };
         let tell = |progress| results.hand(Message::Progress(progress));
-        let order = Order::RowMajor;
         let (moved, verdict) = match &self.out {
             Some(path) => {
                 let mut file = match is_npy(path) {
@@ -294,18 +325,10 @@ impl Job {
             }
             None => {
                 let elements = m.checked_mul(n).context("C is too large")?;
-                if self.pinned {
-                    let mut c = gpu.pinned::<O>(elements)?;
-                    c.fill(O::NAN);
-                    let of_c = HostMatrixMut::pinned(&mut c, m, n, order)?;
-                    let moved = stream::gemm(gpu, a, b, of_c, &options, tell)?;
-                    (moved, self.check(a, b, HostMatrix::new(&c, m, n, order)?)?)
-                } else {
-                    let mut c = vec![O::NAN; elements];
-                    let of_c = HostMatrixMut::new(&mut c, m, n, order)?;
-                    let moved = stream::gemm(gpu, a, b, of_c, &options, tell)?;
-                    (moved, self.check(a, b, HostMatrix::new(&c, m, n, order)?)?)
-                }
+                let mut c = Elements::<O>::new(gpu, elements, self.pinned)?;
+                c.as_slice_mut().fill(O::NAN);
+                let moved = stream::gemm(gpu, a, b, c.matrix_mut(m, n)?, &options, tell)?;
+                (moved, self.check(a, b, c.matrix(m, n)?)?)
             }
         };
         let flops = 2.0 * m as f64 * n as f64 * k as f64;

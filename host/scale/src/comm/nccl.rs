@@ -420,7 +420,7 @@ pub(super) fn address<T: Wire>(part: &Part<'_, T>, element: usize) -> *mut c_voi
 }
 
 /// The start of each rank's elements.
-fn starts(counts: &[usize]) -> impl Iterator<Item = usize> {
+pub(super) fn starts(counts: &[usize]) -> impl Iterator<Item = usize> {
     counts.iter().scan(0, |start, count| {
         let this = *start;
         *start += count;

@@ -7,7 +7,7 @@
 //! parts of the ranks do, is NCCL's.
 
 use super::mailbox::{Key, Mailbox};
-use super::nccl::{Nccl, address, stream};
+use super::nccl::{Nccl, address, starts, stream};
 use super::{Communicator, Part, PartMut, Wire, check_counts, check_length, check_rank};
 use crate::error::CommError;
 use cuda_driver::{DriverError, Event, PrimaryContext, Stream, memory};
@@ -206,7 +206,7 @@ impl Communicator for Peer {
         let element = size_of::<T>() as u64;
         self.nccl
             .count(super::received::all_gather(counts, rank, element));
-        let starts: Vec<usize> = (0..size).map(|r| counts[..r].iter().sum()).collect();
+        let starts: Vec<usize> = starts(counts).collect();
         let all = receive.shared();
         let piece = |rank: usize| Part {
             array: all.array,

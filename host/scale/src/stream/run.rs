@@ -389,8 +389,10 @@ where
         let mut in_flight = VecDeque::new();
         let mut start = 0;
         for [rows, columns] in parts(order, &rows, &columns, self.stages_down.elements) {
-            if in_flight.len() == STAGES {
-                Self::unpack(&mut self.c, &self.stages_down, in_flight.pop_front())?;
+            if in_flight.len() == STAGES
+                && let Some(part) = in_flight.pop_front()
+            {
+                Self::unpack(&mut self.c, &self.stages_down, part)?;
             }
             let index = self.stages_down.next;
             let stage = self.stages_down.take(&self.gpu)?;
@@ -408,7 +410,7 @@ where
         }
         self.down.record(&tile.drained)?;
         while let Some(part) = in_flight.pop_front() {
-            Self::unpack(&mut self.c, &self.stages_down, Some(part))?;
+            Self::unpack(&mut self.c, &self.stages_down, part)?;
         }
         Ok(())
     }
@@ -417,11 +419,8 @@ where
     fn unpack(
         c: &mut HostMatrixMut<'_, O>,
         stages: &Stages<T::Output>,
-        part: Option<(usize, [Range<usize>; 2])>,
+        (index, [rows, columns]): (usize, [Range<usize>; 2]),
     ) -> Result<(), ScaleError> {
-        let Some((index, [rows, columns])) = part else {
-            return Ok(());
-        };
         let stage = &stages.buffers[index];
         stage.copied.synchronize()?;
         let elements = rows.len() * columns.len();
