@@ -17,6 +17,7 @@ use session::{Plan, Session, Watch};
 pub(crate) use session::Stepper;
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use warpladder_lab::emulate::Argument;
 use warpladder_lab::emulate::script::{self, Launch, Line, Step, extents};
@@ -31,6 +32,10 @@ pub(super) struct Args {
     entry: Option<String>,
     #[command(flatten)]
     launch: LaunchArgs,
+    /// Threads that run blocks [default: one for each processor]; by 1 they run in order, and what
+    /// a race between blocks leaves is the same each time
+    #[arg(long, value_name = "COUNT")]
+    workers: Option<NonZeroUsize>,
     /// Write what array argument INDEX (from 0) holds afterwards as a NumPy file
     #[arg(long, value_name = "INDEX:FILE.npy", conflicts_with = "script")]
     out: Vec<String>,
@@ -194,7 +199,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         None if args.profile => Watch::Profile(Vec::new()),
         None => Watch::Nothing,
     };
-    let mut session = Session::new(&module, args.launch.budget, watch);
+    let mut session = Session::new(&module, args.launch.budget, args.workers, watch);
     let ended = session.run(&plan)?;
     out.write_all(&session.memory.take_printed())?;
     if let Err(fault) = ended {
@@ -244,6 +249,7 @@ fn sanitize(
     let mut session = Session::new(
         module,
         args.launch.budget,
+        args.workers,
         Watch::Sanitizer(sanitizer, Vec::new()),
     );
     let ended = session.run(plan)?;
@@ -298,7 +304,12 @@ pub(super) fn step_through(
 ) -> anyhow::Result<()> {
     let plan = plan(args, entry, (&[], &[]))?;
     plan.check(name, module)?;
-    let mut session = Session::new(module, args.budget, Watch::Stepper(stepper));
+    let mut session = Session::new(
+        module,
+        args.budget,
+        Some(NonZeroUsize::MIN),
+        Watch::Stepper(stepper),
+    );
     let ended = session.run(&plan)?;
     let is_left = matches!(&session.watch, Watch::Stepper(stepper) if stepper.is_left());
     let mut out = human_output(false);

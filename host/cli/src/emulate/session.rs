@@ -8,6 +8,7 @@ use ptx_emulator::{
 };
 use ptx_pictures::AccessTrace;
 use std::io::Write;
+use std::num::NonZeroUsize;
 use warpladder::memory;
 use warpladder_lab::emulate::compare::compare;
 use warpladder_lab::emulate::script::{Expect, Launch, Line, Step};
@@ -106,6 +107,7 @@ pub(crate) trait Stepper {
 pub(super) struct Session<'m> {
     module: &'m Module,
     budget: u64,
+    workers: Option<NonZeroUsize>,
     pub(super) memory: Memory,
     buffers: Buffers,
     pub(super) watch: Watch<'m>,
@@ -117,10 +119,18 @@ pub(super) struct Session<'m> {
 }
 
 impl<'m> Session<'m> {
-    pub(super) fn new(module: &'m Module, budget: u64, watch: Watch<'m>) -> Self {
+    /// Launches end after `budget` warp instructions and run on `workers` threads, by default one
+    /// for each processor.
+    pub(super) fn new(
+        module: &'m Module,
+        budget: u64,
+        workers: Option<NonZeroUsize>,
+        watch: Watch<'m>,
+    ) -> Self {
         Session {
             module,
             budget,
+            workers,
             memory: Memory::with_capacity(memory::available().unwrap_or(u64::MAX)),
             buffers: Buffers::new(),
             watch,
@@ -215,7 +225,7 @@ impl<'m> Session<'m> {
             cluster: launch.cluster,
             dynamic_shared_bytes: launch.shared,
             instruction_budget: self.budget,
-            workers: is_stepped.then_some(1),
+            workers: self.workers.map(NonZeroUsize::get),
             ..LaunchConfig::new(launch.grid, launch.block)
         };
         if plan.script.is_none() {

@@ -62,8 +62,12 @@ impl Folder {
 
     /// Runs `emulate k.ptx` in the folder.
     fn emulate(&self, args: &[&str]) -> Output {
+        self.emulate_file("k.ptx", args)
+    }
+
+    fn emulate_file(&self, file: &str, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_warpladder"))
-            .args(["emulate", "k.ptx"])
+            .args(["emulate", file])
             .args(args)
             .current_dir(&self.0)
             .output()
@@ -252,6 +256,42 @@ fn profile_and_sanitize() {
         out.starts_with("initcheck: kernel `saxpy`: read of memory that was never written"),
         "{out}"
     );
+}
+
+/// 16 blocks on one thread: counts of a race between them, and what it leaves, are the same.
+#[test]
+fn one_worker_finds_the_same_each_time() {
+    let folder = Folder::new("workers");
+    let broken = std::path::absolute("../../tests/broken/ptx/broken_sm_70.ptx").expect("a path");
+    let broken = broken.to_str().expect("UTF-8");
+    let launch = |workers: &str| {
+        let args = [
+            "plain_histogram",
+            "--grid",
+            "16",
+            "--block",
+            "64",
+            "--arg",
+            "u32[1024]=1",
+            "--arg",
+            "u32[8]=zero",
+            "--sanitize",
+            "--workers",
+            workers,
+        ];
+        folder.emulate_file(broken, &args)
+    };
+    let output = launch("1");
+    let (code, first, _) = text(&output);
+    assert_eq!(code, Some(1), "{first}");
+    // One for each warp of 16 blocks: the warps of a block lose none of each other's.
+    assert!(first.contains("u32[8] = 0 32 0"), "{first}");
+    for _ in 0..4 {
+        assert_eq!(text(&launch("1")).1, first);
+    }
+    let output = launch("0");
+    let (code, _, error) = text(&output);
+    assert_eq!(code, Some(2), "{error}");
 }
 
 #[test]

@@ -410,7 +410,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         "races-histogram.md",
         Console(
             "warpladder emulate tests/broken/ptx/broken_sm_70.ptx plain_histogram --grid 2 --block \
-                64 --arg u32[128]=1 --arg u32[8]=zero --sanitize",
+                64 --arg u32[128]=1 --arg u32[8]=zero --sanitize --workers 1",
         ),
     ),
     (
