@@ -26,6 +26,7 @@ mod operand;
 mod registers;
 mod scope;
 mod symbols;
+mod taken;
 mod tensor;
 mod texture;
 mod used;
@@ -77,11 +78,12 @@ pub(crate) fn decode(
         ..Program::default()
     };
     let mut bodies = Bodies::new(tree, text, module, kernel);
-    let placed = place_used_shared(&mut bodies, &mut program)?;
+    let mut shared = UsedShared::new(module);
+    shared.place(&mut bodies, &[kernel as u32], &mut program)?;
     let mut order = vec![kernel as u32];
     program.addresses.insert(kernel as u32, 0);
     let mut next = 0;
-    let mut has_all = false;
+    let mut has_taken = false;
     while let Some(&index) = order.get(next) {
         let function = &tree.functions[index as usize];
         let mut decoder = FunctionDecoder {
@@ -92,17 +94,15 @@ pub(crate) fn decode(
             named: FxHashSet::default(),
         };
         let body = bodies.get(index as usize)?;
-        let names = (module, &placed);
+        let names = (module, &shared.placed);
         let (code, callees, takes_addresses) = decoder.decode(body, &mut program, names)?;
         program.functions.push(code);
         let mut wanted = callees;
-        if takes_addresses && !has_all {
-            // Any function may be called through an address.
-            has_all = true;
-            wanted.extend((0..tree.functions.len() as u32).filter(|&candidate| {
-                let candidate = &tree.functions[candidate as usize];
-                !candidate.entry && candidate.body.is_some()
-            }));
+        if takes_addresses && !has_taken {
+            has_taken = true;
+            let taken = module.taken(tree, text);
+            shared.place(&mut bodies, taken, &mut program)?;
+            wanted.extend(taken);
         }
         for callee in wanted {
             if tree.functions[callee as usize].body.is_some() {
@@ -219,45 +219,67 @@ fn error(
     }
 }
 
-/// Allocates the module's static shared variables that the kernel's functions name.
-fn place_used_shared<'a>(
-    bodies: &mut Bodies<'_, 'a>,
-    program: &mut Program,
-) -> Result<FxHashMap<&'a str, Binding>, KernelError> {
-    let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
-    let module = bodies.module;
-    // What bodies do not note counts as used.
-    let mut used = module.unnoted_shared.clone();
-    let mut pending = vec![kernel];
-    pending.extend(&module.unnoted_functions);
-    let mut seen = FxHashSet::default();
-    while let Some(index) = pending.pop() {
-        if !seen.insert(index) {
-            continue;
+/// The module's static shared variables that a kernel's functions name.
+struct UsedShared<'a> {
+    placed: FxHashMap<&'a str, Binding>,
+    /// The variables that have been placed or need no place.
+    done: FxHashSet<u32>,
+    /// The functions whose variables are known.
+    seen: FxHashSet<u32>,
+    /// What bodies do not note, which counts as used.
+    unnoted: (Vec<u32>, Vec<u32>),
+}
+
+impl<'a> UsedShared<'a> {
+    fn new(module: &ModuleNames) -> Self {
+        let functions = module.unnoted_functions.iter().map(|&index| index as u32);
+        UsedShared {
+            placed: FxHashMap::default(),
+            done: FxHashSet::default(),
+            seen: FxHashSet::default(),
+            unnoted: (functions.collect(), module.unnoted_shared.clone()),
         }
-        for name in bodies.get(index)?.names() {
-            let name = name.of(text);
-            if let Some(callee) = module.function(name) {
-                pending.push(callee as usize);
+    }
+
+    /// Allocates the variables that functions name, and those that they call.
+    fn place(
+        &mut self,
+        bodies: &mut Bodies<'_, 'a>,
+        functions: &[u32],
+        program: &mut Program,
+    ) -> Result<(), KernelError> {
+        let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
+        let module = bodies.module;
+        let (mut pending, mut used) = std::mem::take(&mut self.unnoted);
+        pending.extend(functions);
+        while let Some(index) = pending.pop() {
+            if !self.seen.insert(index) {
+                continue;
             }
-            used.extend(module.shared.get(name));
+            for name in bodies.get(index as usize)?.names() {
+                let name = name.of(text);
+                pending.extend(module.function(name));
+                used.extend(module.shared.get(name));
+            }
         }
-    }
-    // In the order of the text, each once.
-    used.sort_unstable();
-    used.dedup();
-    let mut placed = FxHashMap::default();
-    for index in used {
-        let variable = &tree.variables[index as usize];
-        if variable.external || variable.bytes == 0 {
-            program.dynamic_align = program.dynamic_align.max(variable.align);
-            continue;
+        // In the order of the text, each once.
+        used.sort_unstable();
+        for index in used {
+            if !self.done.insert(index) {
+                continue;
+            }
+            let variable = &tree.variables[index as usize];
+            if variable.external || variable.bytes == 0 {
+                program.dynamic_align = program.dynamic_align.max(variable.align);
+                continue;
+            }
+            let place = builder::place_shared(program, variable, text).map_err(|failure| {
+                error((tree, text, kernel), variable.name, failure, "variable")
+            })?;
+            self.placed.insert(variable.name.of(text), place);
         }
-        let binding = builder::place_shared(program, variable, text)
-            .map_err(|failure| error((tree, text, kernel), variable.name, failure, "variable"))?;
-        placed.insert(variable.name.of(text), binding);
+        Ok(())
     }
-    Ok(placed)
 }
 
 impl Builder<'_, '_> {

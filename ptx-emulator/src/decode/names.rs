@@ -1,8 +1,10 @@
 //! The names that a module declares: found once for all of its kernels.
 
 use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 use super::scope::Binding;
+use super::taken;
 use crate::ir::SystemFunction;
 use ptx_syntax::ast::{DeclaredSpace, Span, Tree};
 
@@ -21,6 +23,8 @@ pub(crate) struct ModuleNames {
     pub(super) unnoted_shared: Vec<u32>,
     /// Whether any name begins as those of registers do.
     pub(super) any_percent: bool,
+    /// Found when a kernel with indirect calls asks for it: every body has to be read for it.
+    taken: OnceLock<Box<[u32]>>,
 }
 
 impl ModuleNames {
@@ -93,6 +97,11 @@ impl ModuleNames {
             Some(Binding::Function(index)) => Some(*index),
             _ => None,
         }
+    }
+
+    /// The functions that an indirect call may reach.
+    pub(super) fn taken(&self, tree: &Tree, text: &str) -> &[u32] {
+        self.taken.get_or_init(|| taken::taken(tree, text, self))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Binding> {

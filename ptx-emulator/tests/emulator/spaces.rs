@@ -270,6 +270,36 @@ fn indirect_calls_go_where_each_lane_points() {
     assert_eq!(result, [0, 1, 4, 6, 24, 120]);
 }
 
+/// `counted` is reached by its address alone and names a shared variable. The address of `other` is
+/// not taken: its 40,000 bytes of shared memory are no part of the kernel, nor is its instruction,
+/// which nobody knows.
+#[test]
+fn indirect_calls_bring_what_they_may_reach() {
+    let functions = ".shared .b32 cell;
+        .func (.param .b32 out) counted(.param .b32 n) {
+            .reg .b32 %v<3>; ld.param.b32 %v1, [n];
+            atom.shared.add.u32 %v2, [cell], %v1; ld.shared.u32 %v2, [cell];
+            st.param.b32 [out], %v2; ret;
+        }
+        .shared .b8 large[40000];
+        .func (.param .b32 out) other(.param .b32 n) {
+            .reg .b32 %v<3>; ld.shared.u32 %v1, [large]; guess.u32 %v1, %v1;
+            st.param.b32 [out], %v1; ret;
+        }
+        .global .u64 table[1] = {counted};";
+    let body = format!(
+        "ld.global.u64 %x1, [table]; mov.u32 %r1, 7;
+         {{ .param .b32 in; .param .b32 out; st.param.b32 [in], %r1;
+         shape: .callprototype (.param .b32 _) _ (.param .b32 _);
+         call (out), %x1, (in), shape; ld.param.b32 %r0, [out]; }} {STORE}"
+    );
+    let text = module_with(functions, &body);
+    assert_eq!(run_text(&text, 1, &[0]), [7]);
+    let module = Module::parse(&text).expect("a module");
+    let kernel = module.kernel("test").expect("a kernel");
+    assert_eq!(kernel.static_shared_bytes(), 4);
+}
+
 #[test]
 fn atomics_of_every_kind() {
     let two = |instruction: &str, first: u32, threads: u32| {
