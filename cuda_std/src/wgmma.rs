@@ -182,6 +182,13 @@ pub trait Accumulator: Copy {
     /// All 128 threads of the warpgroup execute it together.
     unsafe fn wait_all(&mut self);
 
+    /// Waits until at most the `PENDING` newest groups are in flight, as [`wait_group`]; these
+    /// accumulators, of a group before, may be used after it.
+    ///
+    /// # Safety
+    /// As for [`wait_all`](Self::wait_all). None of the groups in flight adds to the accumulators.
+    unsafe fn wait_but<const PENDING: u32>(&mut self);
+
     /// The accumulator in a register.
     fn get(&self, register: usize) -> f32;
 
@@ -447,11 +454,12 @@ pub unsafe fn wait_group<const PENDING: u32>() {
 }
 
 #[cfg(target_arch = "nvptx64")]
-macro_rules! wait_all_of {
-    ($acc:ident; $($i:literal)*) => {
+macro_rules! wait_of {
+    ($acc:ident, $pending:expr; $($i:literal)*) => {
         core::arch::asm!(
-            concat!("wgmma.wait_group.sync.aligned 0; //" $(, " {", $i, "}")*),
+            concat!("wgmma.wait_group.sync.aligned {pending}; //" $(, " {", $i, "}")*),
             $(inlateout(reg32) $acc[$i],)*
+            pending = const $pending,
             options(nostack, preserves_flags),
         )
     };
@@ -508,11 +516,17 @@ macro_rules! accumulators {
 
                 #[inline(always)]
                 unsafe fn wait_all(&mut self) {
+                    // SAFETY: the contract is the same, with no group in flight.
+                    unsafe { self.wait_but::<0>() }
+                }
+
+                #[inline(always)]
+                unsafe fn wait_but<const PENDING: u32>(&mut self) {
                     #[cfg(target_arch = "nvptx64")]
                     // SAFETY: it only waits; the contract says that the whole warpgroup executes
                     // it.
                     unsafe {
-                        with_registers!($registers, wait_all_of!(self));
+                        with_registers!($registers, wait_of!(self, PENDING));
                     }
                     #[cfg(not(target_arch = "nvptx64"))]
                     on_the_device_only()

@@ -14,6 +14,12 @@ instructions! {
     cos(x: f32 = reg32) -> f32 = reg32, "cos.approx.f32", host f32::cos;
     /// 2 to the power of `x` (`ex2.approx`): relative error 2^-22.
     exp2(x: f32 = reg32) -> f32 = reg32, "ex2.approx.f32", host f32::exp2;
+    /// The same without subnormal numbers, which are 0 (`ex2.approx.ftz`): one instruction of the
+    /// machine in place of three.
+    exp2_ftz(x: f32 = reg32) -> f32 = reg32, "ex2.approx.ftz.f32", host |x: f32| {
+        let result = x.exp2();
+        if result.is_subnormal() { 0.0 } else { result }
+    };
     /// The logarithm of base 2 (`lg2.approx`): error 2^-22, absolute where the result is near 0.
     log2(x: f32 = reg32) -> f32 = reg32, "lg2.approx.f32", host f32::log2;
     /// The hyperbolic tangent (`tanh.approx`): relative error 2^-11. Needs compute capability 7.5.

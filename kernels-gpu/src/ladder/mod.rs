@@ -13,7 +13,7 @@
 //! | [`layernorm`] | [`layernorm_three_pass`](mod@layernorm::layernorm_three_pass), [`layernorm_online`](mod@layernorm::layernorm_online), [`layernorm_warp`](mod@layernorm::layernorm_warp), [`layernorm_vec4`](mod@layernorm::layernorm_vec4): the same, of moments |
 //! | [`stencil`] | [`stencil_1d`](mod@stencil::stencil_1d), [`stencil_1d_shared`](mod@stencil::stencil_1d_shared), [`stencil_2d`](mod@stencil::stencil_2d), [`stencil_2d_tiled`](mod@stencil::stencil_2d_tiled): tiles with halos |
 //! | [`spmv`] | [`spmv_thread`](mod@spmv::spmv_thread), [`spmv_warp`](mod@spmv::spmv_warp), [`spmv_lanes`](mod@spmv::spmv_lanes): rows of unequal length |
-//! | [`attention`] | [`attention_naive`](attention::attention_naive), [`attention_online`](mod@attention::attention_online), [`attention_mma`](attention::attention_mma): products and a softmax in one kernel |
+//! | [`attention`] | [`attention_naive`](attention::attention_naive), [`attention_online`](mod@attention::attention_online), [`attention_mma`](attention::attention_mma), [`attention_wgmma`](attention::attention_wgmma): products and a softmax in one kernel |
 //!
 //! The products of `matmul` go on in the library: [`gemm`](crate::gemm).
 

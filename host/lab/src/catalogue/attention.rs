@@ -1,18 +1,19 @@
 //! Attention of heads.
 
-use super::request::of_launches;
+use super::request::{PlanFn, of_launches};
+use super::wgmma::map;
 use super::{Family, Implementation, PlanRequest, Precondition, Rung};
 use crate::problem::Operation;
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::attention::attention_naive::{
     SCORES_GEOMETRY, SOFTMAX_GEOMETRY, VALUES_GEOMETRY,
 };
-use kernels_gpu::ladder::attention::{HEAD, attention_mma, attention_online};
+use kernels_gpu::ladder::attention::{HEAD, attention_mma, attention_online, attention_wgmma};
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32};
 use warpladder::gemm::PlanError;
-use warpladder::launch::Dim3;
 use warpladder::launch::Param::{self, Input, Output, U32, Workspace};
+use warpladder::launch::{Dim3, Region};
 use warpladder::plan::{Plan, PlannedLaunch};
 
 const fn rung(
@@ -27,7 +28,10 @@ const fn rung(
         source: "-",
         summary,
         element,
-        operation: Operation::Attention,
+        operation: Operation::Attention {
+            head: HEAD as u32,
+            causal: false,
+        },
         precondition: Precondition::Multiples {
             m: 1,
             n: HEAD as u32,
@@ -42,6 +46,55 @@ const fn kernel(geometry: Geometry, compute_capability: ComputeCapability) -> Im
         geometry,
         compute_capability,
     }
+}
+
+/// A rung of [`attention_wgmma`]: heads of 128 elements.
+const fn wgmma(name: &'static str, plan: PlanFn, causal: bool, summary: &'static str) -> Rung {
+    let implementation = Implementation::Planned {
+        plan,
+        compute_capability: ComputeCapability::V9_0,
+        any_layout: false,
+    };
+    Rung {
+        operation: Operation::Attention {
+            head: attention_wgmma::HEAD as u32,
+            causal,
+        },
+        precondition: Precondition::Multiples {
+            m: 1,
+            n: attention_wgmma::HEAD as u32,
+            k: 1,
+        },
+        ..rung(name, Bf16, implementation, summary)
+    }
+}
+
+/// One launch, with tensor maps of Q, K and V.
+fn by_tma(entry: &'static str, request: &PlanRequest) -> Result<Plan, PlanError> {
+    let [queries, width, keys] = [request.shape.m, request.shape.n, request.shape.k];
+    let geometry = attention_wgmma::GEOMETRY;
+    let boxes = [attention_wgmma::BOX_COLUMNS, attention_wgmma::BOX_ROWS];
+    let maps = [queries, keys, keys].into_iter().enumerate();
+    let maps = maps.map(|(input, rows)| map(Region::Input(input), 2, [rows, width], boxes));
+    let mut params = vec![Param::TensorMaps(maps.collect()), Output];
+    params.extend([queries, width, keys].map(U32));
+    Ok(of_launches(vec![PlannedLaunch {
+        entry,
+        compute_capability: ComputeCapability::V9_0,
+        grid: geometry.grid(queries.into(), width.into(), request.multiprocessors),
+        block: geometry.block().into(),
+        cluster: Dim3::ONE,
+        shared_bytes: attention_wgmma::SHARED_BYTES as u32,
+        params,
+    }]))
+}
+
+fn full(request: &PlanRequest) -> Result<Plan, PlanError> {
+    by_tma("attention_wgmma_bf16", request)
+}
+
+fn causal(request: &PlanRequest) -> Result<Plan, PlanError> {
+    by_tma("attention_wgmma_bf16_causal", request)
 }
 
 /// Scores of every head in the workspace: two products, and a softmax between them.
@@ -109,4 +162,6 @@ pub(super) const RUNGS: &[Rung] = &[
         "online softmax, both products by MMA"),
     rung("attention_mma_bf16", Bf16, kernel(attention_mma::GEOMETRY, ComputeCapability::V8_0),
         "online softmax, both products by MMA"),
+    wgmma("attention_wgmma_bf16", full, false, "both products by warpgroup MMA, heads of 128"),
+    wgmma("attention_wgmma_bf16_causal", causal, true, "query i sees keys 0 to i"),
 ];

@@ -174,7 +174,7 @@ fn stored_by_tma(
 }
 
 /// The map of a dense matrix of `rows` × `columns`, with boxes of `box_columns` × `box_rows`.
-fn map(
+pub(super) fn map(
     region: Region,
     element_bytes: u32,
     [rows, columns]: [u32; 2],

@@ -1,7 +1,6 @@
 //! Attention of heads.
 
 use super::{Problem, Shape, check_rows, random};
-use kernels_gpu::ladder::attention::{HEAD, SCALE};
 use rayon::prelude::*;
 use warpladder::check::{Method, Tolerance, Verdict};
 use warpladder::element::{Element, ElementType};
@@ -14,20 +13,36 @@ const QUERY_SPAN: f64 = 4.0;
 /// Multiply-adds of the reference, at most: of more, rows are left out, evenly.
 const REFERENCE_LIMIT: u64 = 1 << 32;
 
+/// Pairs of a query and a key that it sees.
+pub(super) fn pairs(shape: Shape, causal: bool) -> u64 {
+    let (queries, keys) = (u64::from(shape.m), u64::from(shape.k));
+    if !causal {
+        return queries * keys;
+    }
+    // The first queries see one key more each, the others all.
+    let fewer = queries.min(keys);
+    fewer * (fewer + 1) / 2 + (queries - fewer) * keys
+}
+
 /// Q, K and V.
 pub(super) struct Attention<T> {
     shape: Shape,
+    /// Columns of a head.
+    head: usize,
+    causal: bool,
     inputs: Vec<Vec<T>>,
 }
 
 impl<T: Element> Attention<T> {
-    pub(super) fn new(shape: Shape, seed: u64) -> Self {
+    pub(super) fn new(shape: Shape, (head, causal): (u32, bool), seed: u64) -> Self {
         let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as usize);
         let mut q: Vec<T> = random(m * n, seed, 1);
         q.par_iter_mut()
             .for_each(|x| *x = T::from_f64(QUERY_SPAN * (*x).into()));
         Attention {
             shape,
+            head: head as usize,
+            causal,
             inputs: vec![q, random(k * n, seed, 2), random(k * n, seed, 3)],
         }
     }
@@ -39,14 +54,23 @@ impl<T: Element> Attention<T> {
         u64::from(self.shape.m).div_ceil(rows).max(1) as usize
     }
 
+    /// 1 / √d.
+    fn scale(&self) -> f64 {
+        (self.head as f64).sqrt().recip()
+    }
+
     /// The row of a query, of every head.
     fn expected(&self, query: usize) -> Vec<f64> {
         let (width, keys) = (self.shape.n as usize, self.shape.k as usize);
+        let seen = match self.causal {
+            true => keys.min(query + 1),
+            false => keys,
+        };
         let [q, k, v] = [0, 1, 2].map(|input| &self.inputs[input]);
         let mut row = vec![0.0; width];
-        for (head, output) in row.chunks_mut(HEAD).enumerate() {
+        for (head, output) in row.chunks_mut(self.head).enumerate() {
             let columns = output.len();
-            let place = |row: usize| row * width + head * HEAD;
+            let place = |row: usize| row * width + head * self.head;
             let of = |matrix: &[T], at: usize| -> Vec<f64> {
                 let row = &matrix[place(at)..][..columns];
                 row.iter().map(|&x| x.into()).collect()
@@ -54,9 +78,9 @@ impl<T: Element> Attention<T> {
             let query = of(q, query);
             let score = |key: usize| -> f64 {
                 let products = query.iter().zip(of(k, key)).map(|(q, k)| q * k);
-                products.sum::<f64>() * f64::from(SCALE)
+                products.sum::<f64>() * self.scale()
             };
-            let scores: Vec<f64> = (0..keys).map(score).collect();
+            let scores: Vec<f64> = (0..seen).map(score).collect();
             let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - max).exp()).collect();
             let sum: f64 = weights.iter().sum();
@@ -69,12 +93,12 @@ impl<T: Element> Attention<T> {
         row
     }
 
-    /// A score is a sum of 64 products, off by 4 · 64 · u, times 4 for Q and 1/8, and a weight is
+    /// A score is a sum of d products, off by 4 · d · u, times 4 for Q and 1/√d, and a weight is
     /// off by as much, relatively; so is the sum of all. Values are below 1, and so is each of the
     /// sums of k of them, whose roundings average out. Where elements have 16 bits, weights are
     /// rounded to these before the second product, and the output when it is stored.
     fn tolerance(&self) -> Tolerance {
-        let of_scores = 2.0 * 4.0 * HEAD as f64 * QUERY_SPAN * f64::from(SCALE);
+        let of_scores = 2.0 * 4.0 * self.head as f64 * QUERY_SPAN * self.scale();
         let of_sums = 32.0 + 4.0 * f64::from(self.shape.k).sqrt();
         let rounded = match T::TYPE {
             ElementType::F16 | ElementType::Bf16 => T::UNIT_ROUNDOFF,

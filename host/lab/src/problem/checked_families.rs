@@ -165,7 +165,11 @@ fn attention_is_over_all_keys() {
         n: 128,
         k: 33,
     };
-    let attention = Operation::Attention.problem::<f32>(shape, 1);
+    let attention = Operation::Attention {
+        head: HEAD as u32,
+        causal: false,
+    };
+    let attention = attention.problem::<f32>(shape, 1);
     let [q, k, v] = [0, 1, 2].map(|input| &attention.inputs()[input]);
     let (width, keys) = (shape.n as usize, shape.k as usize);
     let of = |keys: usize| -> Vec<f32> {

@@ -91,9 +91,14 @@ pub enum Operation {
     /// output: *mut T, rows: u32)`.
     #[serde(rename = "spmv")]
     SpMv,
-    /// Attention of heads of 64 columns: `(q: &[T], k: &[T], v: &[T], output: *mut T, queries: u32,
-    /// width: u32, keys: u32)`.
-    Attention,
+    /// Attention of heads: `(q: &[T], k: &[T], v: &[T], output: *mut T, queries: u32, width: u32,
+    /// keys: u32)`.
+    Attention {
+        /// Columns of a head.
+        head: u32,
+        /// Whether query i sees keys 0 to i alone.
+        causal: bool,
+    },
 }
 
 /// The size of a problem.
@@ -184,7 +189,9 @@ impl Operation {
                 Box::new(stencil::Stencil::new(shape, dimensions, seed))
             }
             Operation::SpMv => Box::new(spmv::SpMv::new(shape, seed)),
-            Operation::Attention => Box::new(attention::Attention::new(shape, seed)),
+            Operation::Attention { head, causal } => {
+                Box::new(attention::Attention::new(shape, (head, causal), seed))
+            }
         }
     }
 
@@ -207,7 +214,11 @@ impl Operation {
 
     /// Whether the third dimension of a shape means anything.
     pub fn uses_k(self) -> bool {
-        self.is_product() || matches!(self, Operation::FmaChains { .. } | Operation::Attention)
+        self.is_product()
+            || matches!(
+                self,
+                Operation::FmaChains { .. } | Operation::Attention { .. }
+            )
     }
 
     /// Rows and columns of what the grid covers; one row where that is one-dimensional.
@@ -220,7 +231,7 @@ impl Operation {
             | Operation::TensorProduct16(_)
             | Operation::Copy
             | Operation::Transpose
-            | Operation::Attention => (m, n),
+            | Operation::Attention { .. } => (m, n),
             Operation::Stencil { dimensions } if dimensions > 1 => (m, n),
             Operation::StreamCopy
             | Operation::AddOne
@@ -262,7 +273,7 @@ impl Operation {
             Operation::Histogram => (m * n, kernels_gpu::ladder::histogram::BINS as u128),
             Operation::LayerNorm => (m * n + 2 * n, m * n),
             Operation::SpMv => (m + 1 + 2 * spmv::nonzeros(shape) + n, m),
-            Operation::Attention => (m * n + 2 * k * n, m * n),
+            Operation::Attention { .. } => (m * n + 2 * k * n, m * n),
             Operation::FmaChains { .. } => (kernels_gpu::ladder::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);
@@ -290,8 +301,10 @@ impl Operation {
             Operation::AddOne | Operation::Sum => m * n,
             Operation::Stencil { dimensions } => 2.0 * m * n * stencil::points(dimensions) as f64,
             Operation::SpMv => 2.0 * spmv::nonzeros(shape) as f64,
-            // Two products, of each query with each key.
-            Operation::Attention => 2.0 * (2.0 * m * n * k),
+            // Two products, of each query with each key that it sees.
+            Operation::Attention { causal, .. } => {
+                2.0 * (2.0 * n * attention::pairs(shape, causal) as f64)
+            }
             Operation::FmaChains { .. } => {
                 2.0 * m * n * (f64::from(rounds(shape)) * fma_ilp::FMAS_PER_ROUND as f64)
             }

@@ -84,7 +84,7 @@ fn flops_are_those_of_the_operation() {
             | Operation::LayerNorm
             | Operation::Stencil { .. }
             | Operation::SpMv
-            | Operation::Attention => continue,
+            | Operation::Attention { .. } => continue,
             operation => operation.flops(Shape {
                 m: SIZE,
                 n: SIZE,

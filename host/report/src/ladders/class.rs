@@ -150,11 +150,17 @@ impl Class {
                 "Products of a sparse matrix and a vector".to_owned(),
                 Metric::Gbs,
             ),
-            Operation::Attention => (
-                format!("attention-{element}"),
-                format!("Attention, {element}"),
-                Metric::Gflops,
-            ),
+            Operation::Attention { head, causal } => {
+                let (suffix, mask) = match causal {
+                    true => ("-causal", ", causal mask"),
+                    false => ("", ""),
+                };
+                (
+                    format!("attention-{head}-{element}{suffix}"),
+                    format!("Attention, heads of {head}, {element}{mask}"),
+                    Metric::Gflops,
+                )
+            }
         };
         Class {
             name,

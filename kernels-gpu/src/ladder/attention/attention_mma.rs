@@ -23,6 +23,7 @@
 //! Beyond the sources. Dao, "FlashAttention-2: faster attention with better parallelism and work
 //! partitioning", 2023; PTX ISA, "mma.sync", "ldmatrix", "cp.async".
 
+use super::row::of_row;
 use super::{HEAD, SCALE};
 use crate::geometry::Geometry;
 use core::marker::PhantomData;
@@ -64,9 +65,6 @@ const STAGES: usize = 2;
 /// Columns and k of an MMA.
 const MMA_N: usize = 8;
 const MMA_K: usize = 16;
-
-/// Lanes that share a row of accumulators.
-const ROW_LANES: u32 = 4;
 
 /// Scores as powers of 2: 1 / √d times log2 e.
 const LOG2_SCALE: f32 = SCALE * core::f32::consts::LOG2_E;
@@ -300,24 +298,6 @@ impl Rows {
             unsafe { *output.add(to).cast::<u32>() = E::Pack::pack_x2(a, b) };
         }
     }
-}
-
-/// The values of the four neighbouring lanes that have a row, combined; each of them gets the
-/// result.
-///
-/// # Safety
-/// The whole warp is here.
-#[inline(always)]
-unsafe fn of_row(value: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
-    let (mut value, mut distance) = (value, ROW_LANES / 2);
-    while distance > 0 {
-        // SAFETY: the whole warp is here.
-        let (other, _) =
-            unsafe { warp::warp_shuffle_xor(warp::FULL_MASK, value, distance, warp::WARP_SIZE) };
-        value = combine(value, other);
-        distance /= 2;
-    }
-    value
 }
 
 // ANCHOR: body
