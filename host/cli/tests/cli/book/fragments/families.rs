@@ -42,15 +42,24 @@ const ATTENTION: &[&str] = &[
     "attention_mma_f16",
     "attention_mma_bf16",
 ];
+const ATTENTION_128: &[&str] = &["attention_wgmma_bf16", "attention_wgmma_bf16_causal"];
+const ALL_ATTENTION: &[&str] = &[
+    "attention_naive",
+    "attention_online",
+    "attention_mma_f16",
+    "attention_mma_bf16",
+    "attention_wgmma_bf16",
+    "attention_wgmma_bf16_causal",
+];
 
-/// Queries and keys of two heads.
+/// Queries and keys of two heads of 64 elements, or of one of 128.
 const TWO_HEADS: Shape = Shape {
     m: 256,
     n: 128,
     k: 256,
 };
 
-/// Queries and keys of 32 heads.
+/// Queries and keys of 32 heads of 64 elements, or of 16 of 128.
 const MANY_HEADS: Shape = Shape {
     m: 4096,
     n: 2048,
@@ -74,5 +83,9 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     ("stencil-2d-predicted.md", Predicted(STENCIL_2D, cube(8192))),
     ("spmv.md", Counters(SPMV, cube(4096))),
     ("attention.md", Counters(ATTENTION, TWO_HEADS)),
-    ("attention-predicted.md", Predicted(ATTENTION, MANY_HEADS)),
+    ("attention-wgmma.md", Counters(ATTENTION_128, TWO_HEADS)),
+    (
+        "attention-predicted.md",
+        Predicted(ALL_ATTENTION, MANY_HEADS),
+    ),
 ];
