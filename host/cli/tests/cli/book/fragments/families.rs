@@ -36,13 +36,6 @@ const LAYERNORM: &[&str] = &[
 const STENCIL_1D: &[&str] = &["stencil_1d", "stencil_1d_shared"];
 const STENCIL_2D: &[&str] = &["stencil_2d", "stencil_2d_tiled"];
 const SPMV: &[&str] = &["spmv_thread", "spmv_warp", "spmv_lanes"];
-const ATTENTION: &[&str] = &[
-    "attention_naive",
-    "attention_online",
-    "attention_mma_f16",
-    "attention_mma_bf16",
-];
-const ATTENTION_128: &[&str] = &["attention_wgmma_bf16", "attention_wgmma_bf16_causal"];
 const ALL_ATTENTION: &[&str] = &[
     "attention_naive",
     "attention_online",
@@ -51,6 +44,9 @@ const ALL_ATTENTION: &[&str] = &[
     "attention_wgmma_bf16",
     "attention_wgmma_bf16_causal",
 ];
+/// With heads of 64 elements, and of 128.
+const ATTENTION: &[&str] = ALL_ATTENTION.split_at(4).0;
+const ATTENTION_128: &[&str] = ALL_ATTENTION.split_at(4).1;
 
 /// Queries and keys of two heads of 64 elements, or of one of 128.
 const TWO_HEADS: Shape = Shape {
