@@ -126,6 +126,8 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         Operation::Product if matches!(rung.implementation, Implementation::Planned { .. }) => {
             shapes.extend([65, 72, 80, 144].map(|k| shape(40, 72, k)));
         }
+        // More tiles of keys than there are stages in the rungs with heads of 128.
+        Operation::Attention { head: 128, .. } => shapes.push(shape(600, 128, 700)),
         Operation::Transpose => shapes.push(shape(200, 264, 1)),
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
         // More tiles than the block that scans their sums takes at once.
