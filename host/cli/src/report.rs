@@ -156,6 +156,8 @@ fn made(data: Data) -> anyhow::Result<Option<Report>> {
 }
 
 pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
+    // Also before the work begins, Ctrl-C says that nothing is written.
+    interrupt::keep();
     let data = args.results.read()?;
     let out = Destination::open(&args.out)?;
     let to_stdout = out.is_stdout();
@@ -179,6 +181,7 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
 }
 
 pub(super) fn plot(args: &PlotArgs) -> anyhow::Result<Outcome> {
+    interrupt::keep();
     let data = args.results.read()?;
     let cannot_write =
         |path: &Path| format!("cannot write {}: choose another folder", path.display());
