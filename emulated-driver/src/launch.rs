@@ -42,19 +42,33 @@ pub(crate) struct Function {
 
 const MAX_DYNAMIC_SHARED: u32 = 8;
 
+/// When the kernels of a module are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loading {
+    /// With the module, unless it is long: what is wrong with one of them is an error of the load.
+    Eager,
+    /// Each when it is first used.
+    Lazy,
+}
+
 /// Loads PTX.
 ///
 /// # Errors
 /// The driver's code, and a line for the log.
-pub(crate) fn load(current: &Current, text: &str) -> std::result::Result<Handle, (Code, String)> {
+pub(crate) fn load(
+    current: &Current,
+    text: &str,
+    loading: Loading,
+) -> std::result::Result<Handle, (Code, String)> {
     let invalid = |message: String| (Code::INVALID_PTX, message);
-    let module = match text.len() <= DECODED_AT_ONCE {
+    let at_once = loading == Loading::Eager && text.len() <= DECODED_AT_ONCE;
+    let module = match at_once {
         true => Module::parse(text),
         false => Module::index(text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
     check_target(module.target(), current.device()).map_err(invalid)?;
-    if text.len() <= DECODED_AT_ONCE {
+    if at_once {
         for name in module.kernel_names() {
             // What the emulator does not support is an error of the kernel that needs it.
             if let Err(error @ KernelError::Instruction { .. }) = module.kernel(name) {

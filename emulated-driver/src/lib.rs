@@ -17,6 +17,7 @@ mod image;
 mod launch;
 mod memory;
 mod pointer;
+mod runtime;
 mod state;
 mod stream;
 mod virtual_memory;

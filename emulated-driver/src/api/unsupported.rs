@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use crate::code::{Code, Result};
 use crate::state::lock;
 
-fn refuse(name: &'static str) -> Result {
+pub(crate) fn refuse(name: &'static str) -> Result {
     static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if lock(&SAID).insert(name) {
         eprintln!("warpladder cuda: {name} is not supported by the emulated driver");
