@@ -3,7 +3,7 @@
 //! Addresses are the emulator's. Those of pinned and managed memory are addresses of this process
 //! too: pages are mapped there, and the emulator uses them as the allocation's storage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
@@ -205,6 +205,51 @@ impl Driver {
             id: 0,
         });
         Ok(address)
+    }
+
+    /// Gives a module's variable storage that the program uses at the same address, as it does a
+    /// managed variable. The pages stay: variables have the same page where they lie close together.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OUT_OF_MEMORY` where something else of the program lies at the address.
+    pub(crate) fn manage_variable(
+        &self,
+        (address, bytes): (u64, u64),
+        (device, context): (usize, Handle),
+    ) -> Result {
+        static MAPPED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+        let invalid = |error| of_memory_error(&error);
+        let mut mapped = lock(&MAPPED);
+        let mut page = address / PAGE * PAGE;
+        while page < address + bytes {
+            if !mapped.contains(&page) {
+                std::mem::forget(Pages::map(Some(page), PAGE).ok_or(Code::OUT_OF_MEMORY)?);
+                mapped.insert(page);
+            }
+            page += PAGE;
+        }
+        let mut value = vec![0; bytes as usize];
+        self.memory.read(address, &mut value).map_err(invalid)?;
+        self.memory.free(address).map_err(invalid)?;
+        let start = Host::at_address(address).raw().cast();
+        let start = NonNull::new(start).ok_or(Code::INVALID_VALUE)?;
+        // SAFETY: the pages are mapped until the process ends. The program uses them through
+        // pointers alone, and not while a kernel does, as with managed memory.
+        let storage = unsafe { HostStorage::new(start, bytes, Box::new(())) };
+        let storage = storage.ok_or(Code::INVALID_VALUE)?;
+        let placed = self.memory.alloc_at(address, bytes, storage);
+        placed.map_err(invalid)?;
+        self.memory.write(address, &value).map_err(invalid)?;
+        lock(&self.allocations).insert(Allocated {
+            address,
+            bytes,
+            kind: Kind::Managed,
+            device,
+            context,
+            pool: 0,
+            id: 0,
+        });
+        Ok(())
     }
 
     /// # Errors

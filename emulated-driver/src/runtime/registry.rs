@@ -7,7 +7,7 @@ use std::sync::{LazyLock, Mutex};
 
 use crate::api::module::load_image;
 use crate::code::{Code, Result};
-use crate::context::current;
+use crate::context::{Current, current};
 use crate::launch::{self, Loading};
 use crate::pointer::{Host, Out, Text};
 use crate::state::{Handle, lock};
@@ -22,7 +22,6 @@ struct Variable {
 }
 
 /// A managed variable: where the program keeps the pointer to it.
-#[derive(Clone)]
 struct Managed {
     binary: u64,
     name: String,
@@ -59,8 +58,26 @@ fn module(registry: &mut Registry, binary: u64) -> Result<Handle> {
         eprintln!("warpladder cuda: {message}");
         code
     });
+    let loaded = loaded.and_then(|module| {
+        let mut managed = registry.managed.iter();
+        managed
+            .by_ref()
+            .filter(|one| one.binary == binary)
+            .try_for_each(|one| one.place(&current, module))?;
+        Ok(module)
+    });
     registry.modules.insert(place, loaded);
     loaded
+}
+
+impl Managed {
+    /// Makes a module's variable managed, and writes its address to where the program reads it.
+    fn place(&self, current: &Current, module: Handle) -> Result {
+        let found = launch::global(current.driver, module, &self.name)?;
+        let place = (current.context.device, current.handle);
+        current.driver.manage_variable(found, place)?;
+        Host::at_address(self.pointer).write(&found.0.to_le_bytes())
+    }
 }
 
 /// The function of a kernel: by its host address, or a handle of the driver's.
@@ -99,20 +116,6 @@ pub(super) fn variable(host: Host) -> Result<(u64, u64)> {
         Code::NOT_FOUND => INVALID_SYMBOL,
         other => other,
     })
-}
-
-/// Writes the addresses of a binary's managed variables to where the program reads them.
-fn initialise_managed(binary: u64) -> Result {
-    let driver = enter()?;
-    let mut registry = lock(&REGISTRY);
-    let mut all = registry.managed.clone();
-    all.retain(|one| one.binary == binary);
-    for Managed { name, pointer, .. } in all {
-        let module = module(&mut registry, binary)?;
-        let (address, _) = launch::global(driver, module, &name)?;
-        Host::at_address(pointer).write(&address.to_le_bytes())?;
-    }
-    Ok(())
 }
 
 /// `__cudaRegisterFatBinary` of the CUDA runtime: gives the handle of an image.
@@ -216,7 +219,10 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
 /// `__cudaInitModule` of the CUDA runtime: called before a managed variable is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cudaInitModule(binary: Host) -> c_char {
-    let code = super::guard("__cudaInitModule", || initialise_managed(binary.address()));
+    let code = super::guard("__cudaInitModule", || {
+        enter()?;
+        module(&mut lock(&REGISTRY), binary.address()).map(drop)
+    });
     c_char::from(code == 0)
 }
 
