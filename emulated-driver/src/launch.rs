@@ -83,17 +83,22 @@ pub(crate) fn load(
     }))
 }
 
-/// Whether a device runs PTX of a target.
-fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
+/// The number of a target such as `sm_90a`, and whether a suffix follows it.
+fn target_number(target: &str) -> (i32, bool) {
     let number = target.strip_prefix("sm_").unwrap_or(target);
     let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
-    let wanted: i32 = digits.parse().unwrap_or(0);
+    (digits.parse().unwrap_or(0), digits.len() != number.len())
+}
+
+/// Whether a device runs PTX of a target.
+fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
+    let (wanted, has_suffix) = target_number(target);
     let (major, minor) = device.capability;
     let has = 10 * major + minor;
-    let fits = match digits.len() == number.len() {
-        true => wanted <= has,
+    let fits = match has_suffix {
+        false => wanted <= has,
         // Targets with a suffix are for one compute capability, or for its family.
-        false => wanted == has,
+        true => wanted == has,
     };
     match fits {
         true => Ok(()),
@@ -173,10 +178,8 @@ impl Function {
             0 => self.max_threads(),
             1 => self.kernel.static_shared_bytes() as i32,
             2..=4 | 7 => 0,
-            5 => {
-                let (major, minor) = loaded.module.version();
-                (10 * major + minor) as i32
-            }
+            // The virtual architecture, and not the version of PTX.
+            5 => target_number(loaded.module.target()).0,
             6 => 10 * major + minor,
             MAX_DYNAMIC_SHARED => self.default_dynamic_shared() as i32,
             9 => -1,

@@ -92,30 +92,103 @@ unsafe impl Send for Pages {}
 // SAFETY: as for `Send`: nothing is done through a shared reference.
 unsafe impl Sync for Pages {}
 
+/// What this module has mapped.
+struct Mapped {
+    /// Bytes of each range of pages, by its start.
+    ranges: BTreeMap<u64, u64>,
+    /// Pages that stay mapped until the process ends: variables lie in them, beside other memory.
+    kept: BTreeSet<u64>,
+}
+
+static MAPPED: Mutex<Mapped> = Mutex::new(Mapped {
+    ranges: BTreeMap::new(),
+    kept: BTreeSet::new(),
+});
+
+/// The parts of a range of pages, as start and bytes, between pages that are kept.
+fn parts(kept: &BTreeSet<u64>, start: u64, bytes: u64) -> Vec<(u64, u64)> {
+    let (mut at, end, mut all) = (start, start + bytes, Vec::new());
+    for &page in kept.range(start..end).chain([&end]) {
+        if page > at {
+            all.push((at, page - at));
+        }
+        at = page + PAGE;
+    }
+    all
+}
+
+/// Maps pages at an address, or where it is 0 anywhere.
+fn map_pages(address: u64, bytes: u64) -> Option<NonNull<libc::c_void>> {
+    let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(address as usize);
+    let fixed = if address > 0 {
+        libc::MAP_FIXED_NOREPLACE
+    } else {
+        0
+    };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let bytes = usize::try_from(bytes).ok()?;
+    // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.
+    let start = unsafe { libc::mmap(wanted, bytes, access, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return None;
+    }
+    if address > 0 && start != wanted {
+        // Kernels before Linux 4.17 do not know the flag, and choose an address of their own.
+        // SAFETY: the pages have just been mapped, and nothing uses them.
+        unsafe { libc::munmap(start, bytes) };
+        return None;
+    }
+    NonNull::new(start)
+}
+
+fn unmap_pages(parts: &[(u64, u64)]) {
+    for &(start, bytes) in parts {
+        let start: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start as usize);
+        // SAFETY: the pages were mapped by this module, and the program has freed them.
+        unsafe { libc::munmap(start, bytes as usize) };
+    }
+}
+
+/// Keeps the pages of a variable, and maps those that are not mapped.
+///
+/// # Errors
+/// `CUDA_ERROR_OUT_OF_MEMORY` where something of the program, and not of CUDA, lies there.
+fn keep_pages(address: u64, bytes: u64) -> Result {
+    let Mapped { ranges, kept } = &mut *lock(&MAPPED);
+    let (first, last) = (address / PAGE, (address + bytes.max(1) - 1) / PAGE);
+    for page in (first..=last).map(|page| page * PAGE) {
+        let before = ranges.range(..=page).next_back();
+        let is_mapped = before.is_some_and(|(start, bytes)| page - start < *bytes);
+        if !kept.contains(&page) && !is_mapped {
+            map_pages(page, PAGE).ok_or(Code::OUT_OF_MEMORY)?;
+        }
+        kept.insert(page);
+    }
+    Ok(())
+}
+
 impl Pages {
     /// Pages at an address, or anywhere.
     pub(crate) fn map(address: Option<u64>, bytes: u64) -> Option<Pages> {
-        let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
-        let start = address.unwrap_or(0) as usize;
-        let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start);
-        let fixed = if address.is_some() {
-            libc::MAP_FIXED_NOREPLACE
-        } else {
-            0
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
+        let Some(address) = address else {
+            let (start, bytes) = (map_pages(0, bytes)?, usize::try_from(bytes).ok()?);
+            return Some(Pages { start, bytes });
         };
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.
-        let start = unsafe { libc::mmap(wanted, bytes, access, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
+        let mut mapped = lock(&MAPPED);
+        let parts = parts(&mapped.kept, address, bytes);
+        for (index, &(start, length)) in parts.iter().enumerate() {
+            if map_pages(start, length).is_none() {
+                unmap_pages(&parts[..index]);
+                return None;
+            }
         }
-        let pages = Pages {
-            start: NonNull::new(start)?,
-            bytes,
-        };
-        // Kernels before Linux 4.17 do not know the flag, and choose an address of their own.
-        (address.is_none() || start == wanted).then_some(pages)
+        mapped.ranges.insert(address, bytes);
+        Some(Pages {
+            start: NonNull::new(Host::at_address(address).raw())?,
+            bytes: usize::try_from(bytes).ok()?,
+        })
     }
 
     /// A byte of them.
@@ -129,8 +202,10 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the pages were mapped by this value, and the program has freed them.
-        unsafe { libc::munmap(self.start.as_ptr(), self.bytes) };
+        let start = self.start.as_ptr().expose_provenance() as u64;
+        let mut mapped = lock(&MAPPED);
+        mapped.ranges.remove(&start);
+        unmap_pages(&parts(&mapped.kept, start, self.bytes as u64));
     }
 }
 
@@ -217,17 +292,8 @@ impl Driver {
         (address, bytes): (u64, u64),
         (device, context): (usize, Handle),
     ) -> Result {
-        static MAPPED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
         let invalid = |error| of_memory_error(&error);
-        let mut mapped = lock(&MAPPED);
-        let mut page = address / PAGE * PAGE;
-        while page < address + bytes {
-            if !mapped.contains(&page) {
-                std::mem::forget(Pages::map(Some(page), PAGE).ok_or(Code::OUT_OF_MEMORY)?);
-                mapped.insert(page);
-            }
-            page += PAGE;
-        }
+        keep_pages(address, bytes)?;
         let mut value = vec![0; bytes as usize];
         self.memory.read(address, &mut value).map_err(invalid)?;
         self.memory.free(address).map_err(invalid)?;

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_uint};
 
+use crate::api::array::call as array;
 use crate::api::memory::{Copy3d, Volume, call};
 use crate::code::{Code, Result};
 use crate::pointer::{Host, In};
@@ -205,7 +206,75 @@ fn to_array(array: Handle, x: usize, y: usize) -> Volume {
     Volume::of_array(array).at([x, y, 0])
 }
 
+/// The byte of an array at which a copy over the ends of its rows begins.
+fn array_offset(array: Handle, x: usize, y: usize) -> Result<usize> {
+    let row = enter()?.arrays.get(array)?.image.row_bytes as usize;
+    let offset = y.checked_mul(row).and_then(|rows| rows.checked_add(x));
+    offset.ok_or(Code::INVALID_VALUE)
+}
+
+/// To an array: rows of it lie one after the other.
+fn bytes_to_array(
+    to: Handle,
+    (x, y): (usize, usize),
+    from: u64,
+    (count, kind): (usize, c_uint),
+    on: Handle,
+) -> Result {
+    let offset = array_offset(to, x, y)?;
+    match kind {
+        1 | 3 | 4 => array::cuMemcpyHtoAAsync_v2(to, offset, Host::at_address(from), count, on),
+        _ => Err(INVALID_DIRECTION),
+    }
+}
+
+fn bytes_from_array(
+    to: u64,
+    from: Handle,
+    (x, y): (usize, usize),
+    (count, kind): (usize, c_uint),
+    on: Handle,
+) -> Result {
+    let offset = array_offset(from, x, y)?;
+    match kind {
+        2..=4 => array::cuMemcpyAtoHAsync_v2(Host::at_address(to), from, offset, count, on),
+        _ => Err(INVALID_DIRECTION),
+    }
+}
+
 runtime! {
+    fn cudaMemcpyToArray | cudaMemcpyToArray_ptds (
+        to: Handle, x: usize, y: usize, from: u64, count: usize, kind: c_uint,
+    ) {
+        bytes_to_array(to, (x, y), from, (count, kind), 0)
+    }
+
+    fn cudaMemcpyToArrayAsync | cudaMemcpyToArrayAsync_ptsz (
+        to: Handle, x: usize, y: usize, from: u64, count: usize, kind: c_uint, on: Handle,
+    ) {
+        bytes_to_array(to, (x, y), from, (count, kind), on)
+    }
+
+    fn cudaMemcpyFromArray | cudaMemcpyFromArray_ptds (
+        to: u64, from: Handle, x: usize, y: usize, count: usize, kind: c_uint,
+    ) {
+        bytes_from_array(to, from, (x, y), (count, kind), 0)
+    }
+
+    fn cudaMemcpyFromArrayAsync | cudaMemcpyFromArrayAsync_ptsz (
+        to: u64, from: Handle, x: usize, y: usize, count: usize, kind: c_uint, on: Handle,
+    ) {
+        bytes_from_array(to, from, (x, y), (count, kind), on)
+    }
+
+    fn cudaMemcpyArrayToArray | cudaMemcpyArrayToArray_ptds (
+        to: Handle, to_x: usize, to_y: usize, from: Handle, x: usize, y: usize, count: usize,
+        _kind: c_uint,
+    ) {
+        let (to_offset, offset) = (array_offset(to, to_x, to_y)?, array_offset(from, x, y)?);
+        array::cuMemcpyAtoA_v2(to, to_offset, from, offset, count)
+    }
+
     fn cudaMemcpy | cudaMemcpy_ptds (to: u64, from: u64, count: usize, kind: c_uint) {
         bytes(to, from, count, kind, None)
     }

@@ -1,5 +1,5 @@
-//! Graphs. Functions that take edges have more arguments in CUDA 13 than in 12, under the same
-//! names: those here are of CUDA 13, and those of CUDA 12 with these arguments end in `_v2`.
+//! Graphs. Functions that take edges have one argument more in CUDA 13 than in CUDA 12, where those
+//! with it end in `_v2`: under the name without it, the program decides.
 
 use std::ffi::c_uint;
 
@@ -11,6 +11,7 @@ use crate::state::Handle;
 
 use super::copy::{self, symbol_params};
 use super::registry::function;
+use super::version::is_12;
 use super::{enter, initialised};
 
 /// The parameters with the driver's function.
@@ -39,6 +40,15 @@ fn add_copy(
     copy: Result<Copy3d>,
 ) -> Result {
     call::cuGraphAddMemcpyNode(to, graph, nodes, count, In::of(&copy?), 0)
+}
+
+/// Where data of edges and their number go. A program of CUDA 12 passes the place of the number
+/// alone.
+fn data_and_count(data: u64, count: u64) -> (Out<u64>, Out<usize>) {
+    match is_12() {
+        true => (Out::NONE, Out::at_address(data)),
+        false => (Out::at_address(data), Out::at_address(count)),
+    }
 }
 
 runtime! {
@@ -133,31 +143,62 @@ runtime! {
         call::cuGraphAddEventWaitNode(to, graph, nodes, count, event)
     }
 
-    fn cudaGraphAddDependencies | cudaGraphAddDependencies_v2 (
-        graph: Handle, from: In<Handle>, to: In<Handle>, data: In<u64>, count: usize,
+    fn cudaGraphAddDependencies(
+        graph: Handle, from: In<Handle>, to: In<Handle>, data: u64, count: usize,
     ) {
-        call::cuGraphAddDependencies_v2(graph, from, to, data, count)
+        let count = if is_12() { data as usize } else { count };
+        call::cuGraphAddDependencies(graph, from, to, count)
     }
 
-    fn cudaGraphRemoveDependencies | cudaGraphRemoveDependencies_v2 (
-        graph: Handle, from: In<Handle>, to: In<Handle>, data: In<u64>, count: usize,
+    fn cudaGraphAddDependencies_v2(
+        graph: Handle, from: In<Handle>, to: In<Handle>, _data: In<u64>, count: usize,
     ) {
-        call::cuGraphRemoveDependencies_v2(graph, from, to, data, count)
+        call::cuGraphAddDependencies(graph, from, to, count)
     }
 
-    fn cudaGraphGetEdges | cudaGraphGetEdges_v2 (
+    fn cudaGraphRemoveDependencies(
+        graph: Handle, from: In<Handle>, to: In<Handle>, data: u64, count: usize,
+    ) {
+        let count = if is_12() { data as usize } else { count };
+        call::cuGraphRemoveDependencies(graph, from, to, count)
+    }
+
+    fn cudaGraphRemoveDependencies_v2(
+        graph: Handle, from: In<Handle>, to: In<Handle>, _data: In<u64>, count: usize,
+    ) {
+        call::cuGraphRemoveDependencies(graph, from, to, count)
+    }
+
+    fn cudaGraphGetEdges(
+        graph: Handle, from: Out<Handle>, to: Out<Handle>, data: u64, count: u64,
+    ) {
+        let (data, count) = data_and_count(data, count);
+        call::cuGraphGetEdges_v2(graph, from, to, data, count)
+    }
+
+    fn cudaGraphGetEdges_v2(
         graph: Handle, from: Out<Handle>, to: Out<Handle>, data: Out<u64>, count: Out<usize>,
     ) {
         call::cuGraphGetEdges_v2(graph, from, to, data, count)
     }
 
-    fn cudaGraphNodeGetDependencies | cudaGraphNodeGetDependencies_v2 (
+    fn cudaGraphNodeGetDependencies(node: Handle, to: Out<Handle>, data: u64, count: u64) {
+        let (data, count) = data_and_count(data, count);
+        call::cuGraphNodeGetDependencies_v2(node, to, data, count)
+    }
+
+    fn cudaGraphNodeGetDependencies_v2(
         node: Handle, to: Out<Handle>, data: Out<u64>, count: Out<usize>,
     ) {
         call::cuGraphNodeGetDependencies_v2(node, to, data, count)
     }
 
-    fn cudaGraphNodeGetDependentNodes | cudaGraphNodeGetDependentNodes_v2 (
+    fn cudaGraphNodeGetDependentNodes(node: Handle, to: Out<Handle>, data: u64, count: u64) {
+        let (data, count) = data_and_count(data, count);
+        call::cuGraphNodeGetDependentNodes_v2(node, to, data, count)
+    }
+
+    fn cudaGraphNodeGetDependentNodes_v2(
         node: Handle, to: Out<Handle>, data: Out<u64>, count: Out<usize>,
     ) {
         call::cuGraphNodeGetDependentNodes_v2(node, to, data, count)

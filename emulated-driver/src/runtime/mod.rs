@@ -38,6 +38,7 @@ mod memory;
 mod registry;
 mod stream;
 mod unsupported;
+mod version;
 
 use std::cell::Cell;
 use std::sync::Mutex;

@@ -2,14 +2,14 @@
 //! for their kernels and variables. A module is loaded when it is first used in a context.
 
 use std::collections::HashMap;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::{LazyLock, Mutex};
 
-use crate::api::module::load_image;
+use crate::api::module::{call as library, load_image};
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::launch::{self, Loading};
-use crate::pointer::{Host, Out, Text};
+use crate::pointer::{Host, In, Out, Text};
 use crate::state::{Handle, lock};
 
 use super::{INVALID_FUNCTION, INVALID_SYMBOL, enter, initialised};
@@ -239,5 +239,39 @@ runtime! {
         initialised()?;
         let known = lock(&REGISTRY).functions.contains_key(&symbol.address());
         if known { to.set(symbol) } else { Err(INVALID_FUNCTION) }
+    }
+
+    fn cudaLibraryLoadData(
+        to: Out<Handle>, image: Host, options: In<c_uint>, values: In<Host>, count: c_uint,
+        library_options: In<c_uint>, library_values: In<Host>, library_count: c_uint,
+    ) {
+        enter()?;
+        library::cuLibraryLoadData(
+            to, image, options, values, count, library_options, library_values, library_count,
+        )
+    }
+
+    fn cudaLibraryLoadFromFile(
+        to: Out<Handle>, path: Text, options: In<c_uint>, values: In<Host>, count: c_uint,
+        library_options: In<c_uint>, library_values: In<Host>, library_count: c_uint,
+    ) {
+        enter()?;
+        library::cuLibraryLoadFromFile(
+            to, path, options, values, count, library_options, library_values, library_count,
+        )
+    }
+
+    fn cudaLibraryUnload(library: Handle) { library::cuLibraryUnload(library) }
+
+    fn cudaLibraryGetKernel(to: Out<Handle>, library: Handle, name: Text) {
+        library::cuLibraryGetKernel(to, library, name)
+    }
+
+    fn cudaLibraryGetKernelCount(to: Out<c_uint>, library: Handle) {
+        library::cuLibraryGetKernelCount(to, library)
+    }
+
+    fn cudaLibraryGetGlobal(to: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
+        library::cuLibraryGetGlobal(to, bytes, library, name)
     }
 }

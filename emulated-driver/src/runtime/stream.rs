@@ -8,6 +8,7 @@ use crate::pointer::{Host, In, Out};
 use crate::state::Handle;
 
 use super::enter;
+use super::version::is_12;
 
 type StreamCallback = unsafe extern "C" fn(Handle, u32, *mut c_void);
 
@@ -140,9 +141,19 @@ runtime! {
         call::cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count)
     }
 
-    fn cudaStreamGetCaptureInfo | cudaStreamGetCaptureInfo_ptsz | cudaStreamGetCaptureInfo_v3
-        | cudaStreamGetCaptureInfo_v3_ptsz
-    (
+    fn cudaStreamGetCaptureInfo | cudaStreamGetCaptureInfo_ptsz (
+        stream: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>,
+        nodes: Out<*const Handle>, data: Out<*const u64>, count: Out<usize>,
+    ) {
+        enter()?;
+        match is_12() {
+            // It has no arguments behind these.
+            true => call::cuStreamGetCaptureInfo(stream, status, id),
+            false => call::cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, data, count),
+        }
+    }
+
+    fn cudaStreamGetCaptureInfo_v3 | cudaStreamGetCaptureInfo_v3_ptsz (
         stream: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>,
         nodes: Out<*const Handle>, data: Out<*const u64>, count: Out<usize>,
     ) {
