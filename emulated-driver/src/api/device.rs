@@ -249,6 +249,13 @@ api! {
         Ok(())
     }
 
+    // The first versions of these have the same arguments.
+    fn cuCtxDestroy(context: Handle) { cuCtxDestroy_v2(context) }
+
+    fn cuCtxPushCurrent(context: Handle) { cuCtxPushCurrent_v2(context) }
+
+    fn cuCtxPopCurrent(to: Out<Handle>) { cuCtxPopCurrent_v2(to) }
+
     fn cuCtxGetDevice(to: Out<c_int>) { to.set(any_current()?.context.device as c_int) }
 
     fn cuCtxGetDevice_v2(to: Out<c_int>, context: Handle) {

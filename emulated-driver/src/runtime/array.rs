@@ -74,7 +74,7 @@ fn descriptor(channels: In<Channels>, extent: Extent, flags: c_uint) -> Result<D
 /// `cudaResourceDesc`: as the driver's, but for the channels of linear memory.
 fn resource(from: Host) -> Result<Resource> {
     // What CUDA 13 has behind these is reserved.
-    let bytes = from.vec(56)?;
+    let bytes = from.vec(64)?;
     let mut all = [0u64; 17];
     for (word, bytes) in all.iter_mut().zip(bytes.chunks_exact(8)) {
         let bytes: [u8; 8] = bytes.try_into().map_err(|_| Code::INVALID_VALUE)?;
