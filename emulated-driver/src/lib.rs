@@ -16,6 +16,7 @@ mod graph;
 mod image;
 mod launch;
 mod memory;
+mod pages;
 mod pointer;
 mod runtime;
 mod state;

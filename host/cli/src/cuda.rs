@@ -1,4 +1,4 @@
-//! `warpladder cuda`: a program for CUDA on the emulated driver.
+//! `warpladder cuda`: a program for CUDA on the emulated driver and runtime.
 
 use crate::outcome::Outcome;
 use anyhow::{Context, anyhow, bail};
@@ -35,7 +35,7 @@ pub(super) struct Args {
     program: Vec<OsString>,
 }
 
-/// The file that cargo builds of the emulated driver.
+/// The file that cargo builds of the emulated driver and runtime.
 const LIBRARY: &str = "libwarpladder_cuda.so";
 
 /// The names that programs load the driver and the runtime by.
