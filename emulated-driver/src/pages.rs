@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::code::{Code, Result};
 use crate::pointer::Host;
-use crate::state::lock;
 
 pub(crate) const PAGE: u64 = 4096;
 
@@ -36,6 +35,11 @@ static MAPPED: Mutex<Mapped> = Mutex::new(Mapped {
     ranges: BTreeMap::new(),
     kept: BTreeSet::new(),
 });
+
+/// What is mapped; it is valid at every step, also where a thread panicked.
+fn mapped() -> MutexGuard<'static, Mapped> {
+    MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The parts of a range of pages, as start and bytes, between pages that are kept.
 fn parts(kept: &BTreeSet<u64>, start: u64, bytes: u64) -> Vec<(u64, u64)> {
@@ -87,7 +91,7 @@ fn unmap_pages(parts: &[(u64, u64)]) {
 /// # Errors
 /// `CUDA_ERROR_OUT_OF_MEMORY` where something of the program, and not of CUDA, lies there.
 pub(crate) fn keep_pages(address: u64, bytes: u64) -> Result {
-    let Mapped { ranges, kept } = &mut *lock(&MAPPED);
+    let Mapped { ranges, kept } = &mut *mapped();
     let (first, last) = (address / PAGE, (address + bytes.max(1) - 1) / PAGE);
     for page in (first..=last).map(|page| page * PAGE) {
         let before = ranges.range(..=page).next_back();
@@ -108,7 +112,7 @@ impl Pages {
             let (start, bytes) = (map_pages(0, bytes)?, usize::try_from(bytes).ok()?);
             return Some(Pages { start, bytes });
         };
-        let mut mapped = lock(&MAPPED);
+        let mut mapped = mapped();
         let parts = parts(&mapped.kept, address, bytes);
         for (index, &(start, length)) in parts.iter().enumerate() {
             if map_pages(start, length).is_none() {
@@ -140,7 +144,7 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         let start = self.start.as_ptr().expose_provenance() as u64;
-        let mut mapped = lock(&MAPPED);
+        let mut mapped = mapped();
         mapped.ranges.remove(&start);
         unmap_pages(&parts(&mapped.kept, start, self.bytes as u64));
     }

@@ -127,11 +127,19 @@ fn run(
     let function = current.driver.functions.get(handle)?;
     function.check(current.device(), &config, cooperative)?;
     let args = prepare(&current, &function, &config, (each, extra))?;
-    submit(
-        on,
-        NodeKind::Kernel,
-        Arc::new(move || launch::run(&current, &function, &config, &args)),
-    )
+    let work = move || {
+        launch::run(&current, &function, &config, &args)?;
+        let sticky = *lock(&current.context.sticky);
+        if cooperative && sticky == Some(Code::ILLEGAL_INSTRUCTION) {
+            eprintln!(
+                "warpladder cuda: {} was launched cooperatively: where it waits for the whole \
+                 grid (grid.sync()), it ends so, as blocks run one after the other",
+                function.kernel.name()
+            );
+        }
+        Ok(())
+    };
+    submit(on, NodeKind::Kernel, Arc::new(work))
 }
 
 /// `CUlaunchConfig`.

@@ -43,7 +43,11 @@ fn fat_binary(text: &str) -> *const u64 {
     image.extend((entry.len() as u64).to_le_bytes());
     image.extend(entry);
     let image = Box::leak(image.into_boxed_slice());
-    let wrapper = [0x1_466_243b1, image.as_ptr().expose_provenance() as u64, 0];
+    let wrapper = [
+        0x0001_4662_43b1,
+        image.as_ptr().expose_provenance() as u64,
+        0,
+    ];
     Box::leak(Box::new(wrapper)).as_ptr()
 }
 
@@ -157,10 +161,8 @@ fn a_program_of_nvcc_launches_and_reads_its_variables() {
     assert_eq!(copy(to, buffer, 28, 2), 0);
     assert_eq!(values.as_slice(), expected);
     // SAFETY: `__cudaInitModule` has stored the variable's address, and no kernel runs.
-    assert_eq!(
-        unsafe { total.read().read() },
-        5 + expected.iter().sum::<u32>()
-    );
+    let total = unsafe { total.read().read() };
+    assert_eq!(total, 5 + expected.iter().sum::<u32>());
     assert_eq!(call!(cudaGetLastError()), 1);
     assert_eq!(call!(cudaGetLastError()), 0);
 }
