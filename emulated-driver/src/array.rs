@@ -315,6 +315,25 @@ impl Driver {
 }
 
 impl TextureDescriptor {
+    /// Addressing, filter, flags and anisotropy; filter, bias and range of levels; border.
+    pub(crate) fn new(
+        (addressing, filter, flags, anisotropy): ([u32; 3], u32, u32, u32),
+        (level_filter, level_bias, level_clamp): (u32, f32, [f32; 2]),
+        border: [f32; 4],
+    ) -> Self {
+        TextureDescriptor {
+            addressing,
+            filter,
+            flags,
+            anisotropy,
+            level_filter,
+            level_bias,
+            level_clamp,
+            border,
+            reserved: [0; 12],
+        }
+    }
+
     fn sampler(&self, image: &Image) -> Result<Sampler> {
         const AS_INTEGER: u32 = 1;
         const NORMALIZED: u32 = 2;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use ptx_emulator::sanitize::Tool;
+use ptx_emulator::sanitize::{Problem, Tool};
 use ptx_emulator::{
     Args, Counters, FaultKind, Kernel, KernelError, LaunchConfig, LaunchError, Module, Sanitizer,
 };
@@ -42,19 +42,33 @@ pub(crate) struct Function {
 
 const MAX_DYNAMIC_SHARED: u32 = 8;
 
+/// When the kernels of a module are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loading {
+    /// With the module, unless it is long: what is wrong with one of them is an error of the load.
+    Eager,
+    /// Each when it is first used.
+    Lazy,
+}
+
 /// Loads PTX.
 ///
 /// # Errors
 /// The driver's code, and a line for the log.
-pub(crate) fn load(current: &Current, text: &str) -> std::result::Result<Handle, (Code, String)> {
+pub(crate) fn load(
+    current: &Current,
+    text: &str,
+    loading: Loading,
+) -> std::result::Result<Handle, (Code, String)> {
     let invalid = |message: String| (Code::INVALID_PTX, message);
-    let module = match text.len() <= DECODED_AT_ONCE {
+    let at_once = loading == Loading::Eager && text.len() <= DECODED_AT_ONCE;
+    let module = match at_once {
         true => Module::parse(text),
         false => Module::index(text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
     check_target(module.target(), current.device()).map_err(invalid)?;
-    if text.len() <= DECODED_AT_ONCE {
+    if at_once {
         for name in module.kernel_names() {
             // What the emulator does not support is an error of the kernel that needs it.
             if let Err(error @ KernelError::Instruction { .. }) = module.kernel(name) {
@@ -69,17 +83,22 @@ pub(crate) fn load(current: &Current, text: &str) -> std::result::Result<Handle,
     }))
 }
 
-/// Whether a device runs PTX of a target.
-fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
+/// The number of a target such as `sm_90a`, and whether a suffix follows it.
+fn target_number(target: &str) -> (i32, bool) {
     let number = target.strip_prefix("sm_").unwrap_or(target);
     let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
-    let wanted: i32 = digits.parse().unwrap_or(0);
+    (digits.parse().unwrap_or(0), digits.len() != number.len())
+}
+
+/// Whether a device runs PTX of a target.
+fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
+    let (wanted, has_suffix) = target_number(target);
     let (major, minor) = device.capability;
     let has = 10 * major + minor;
-    let fits = match digits.len() == number.len() {
-        true => wanted <= has,
+    let fits = match has_suffix {
+        false => wanted <= has,
         // Targets with a suffix are for one compute capability, or for its family.
-        false => wanted == has,
+        true => wanted == has,
     };
     match fits {
         true => Ok(()),
@@ -159,10 +178,8 @@ impl Function {
             0 => self.max_threads(),
             1 => self.kernel.static_shared_bytes() as i32,
             2..=4 | 7 => 0,
-            5 => {
-                let (major, minor) = loaded.module.version();
-                (10 * major + minor) as i32
-            }
+            // The virtual architecture, and not the version of PTX.
+            5 => target_number(loaded.module.target()).0,
             6 => 10 * major + minor,
             MAX_DYNAMIC_SHARED => self.default_dynamic_shared() as i32,
             9 => -1,
@@ -341,7 +358,9 @@ pub(crate) fn run(
         }
     };
     print(&memory.take_printed());
-    let findings = sanitizer.findings();
+    let mut findings = sanitizer.findings();
+    // A later launch may free what this one took of the device heap.
+    findings.retain(|finding| finding.problem != Problem::Leak);
     for finding in &findings {
         report(driver, &finding.to_string());
     }

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use ptx_emulator::{HostStorage, MemoryError};
 
 use crate::code::{Code, Result};
+use crate::pages::{PAGE, Pages, keep_pages};
 use crate::pointer::Host;
 use crate::state::{Driver, Handle, lock};
 
@@ -76,64 +77,6 @@ impl Pool {
     }
 }
 
-const PAGE: u64 = 4096;
-
-/// Pages at the address that device memory has them at; unmapped when dropped.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    start: NonNull<libc::c_void>,
-    bytes: usize,
-}
-
-// SAFETY: the pages belong to this value alone until it is dropped, and unmapping them is possible
-// on any thread.
-unsafe impl Send for Pages {}
-
-// SAFETY: as for `Send`: nothing is done through a shared reference.
-unsafe impl Sync for Pages {}
-
-impl Pages {
-    /// Pages at an address, or anywhere.
-    pub(crate) fn map(address: Option<u64>, bytes: u64) -> Option<Pages> {
-        let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
-        let start = address.unwrap_or(0) as usize;
-        let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start);
-        let fixed = if address.is_some() {
-            libc::MAP_FIXED_NOREPLACE
-        } else {
-            0
-        };
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.
-        let start = unsafe { libc::mmap(wanted, bytes, access, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return None;
-        }
-        let pages = Pages {
-            start: NonNull::new(start)?,
-            bytes,
-        };
-        // Kernels before Linux 4.17 do not know the flag, and choose an address of their own.
-        (address.is_none() || start == wanted).then_some(pages)
-    }
-
-    /// A byte of them.
-    pub(crate) fn at(&self, offset: u64) -> Option<NonNull<u8>> {
-        let inside = usize::try_from(offset)
-            .ok()
-            .filter(|offset| *offset < self.bytes)?;
-        NonNull::new(self.start.as_ptr().cast::<u8>().wrapping_add(inside))
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: the pages were mapped by this value, and the program has freed them.
-        unsafe { libc::munmap(self.start.as_ptr(), self.bytes) };
-    }
-}
-
 pub(crate) fn of_memory_error(error: &MemoryError) -> Code {
     match error {
         MemoryError::Full { .. } => Code::OUT_OF_MEMORY,
@@ -174,7 +117,7 @@ impl Driver {
             Kind::EmulatedDevice => self.memory.alloc(bytes),
             Kind::Managed | Kind::Pinned(_) => self.memory.alloc_over(bytes, PAGE, |address| {
                 let pages = Pages::map(Some(address), bytes)?;
-                let start = pages.start.cast();
+                let start = pages.start();
                 // SAFETY: the pages are mapped until the owner is dropped. The program uses them
                 // through pointers alone, and not while a kernel does, as with managed memory.
                 unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
@@ -205,6 +148,42 @@ impl Driver {
             id: 0,
         });
         Ok(address)
+    }
+
+    /// Gives a module's variable storage that the program uses at the same address, as it does a
+    /// managed variable. The pages stay: variables close together lie in one.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_OUT_OF_MEMORY` where something else of the program lies at the address.
+    pub(crate) fn manage_variable(
+        &self,
+        (address, bytes): (u64, u64),
+        (device, context): (usize, Handle),
+    ) -> Result {
+        let invalid = |error| of_memory_error(&error);
+        keep_pages(address, bytes)?;
+        let mut value = vec![0; bytes as usize];
+        self.memory.read(address, &mut value).map_err(invalid)?;
+        self.memory.free(address).map_err(invalid)?;
+        let start = Host::at_address(address).raw().cast();
+        let start = NonNull::new(start).ok_or(Code::INVALID_VALUE)?;
+        // SAFETY: the pages are mapped until the process ends. The program uses them through
+        // pointers alone, and not while a kernel does, as with managed memory.
+        let storage = unsafe { HostStorage::new(start, bytes, Box::new(())) };
+        let storage = storage.ok_or(Code::INVALID_VALUE)?;
+        let placed = self.memory.alloc_at(address, bytes, storage);
+        placed.map_err(invalid)?;
+        self.memory.write(address, &value).map_err(invalid)?;
+        lock(&self.allocations).insert(Allocated {
+            address,
+            bytes,
+            kind: Kind::Managed,
+            device,
+            context,
+            pool: 0,
+            id: 0,
+        });
+        Ok(())
     }
 
     /// # Errors

@@ -15,6 +15,16 @@ impl<T> Out<T> {
     /// A null pointer.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut());
 
+    /// At an address that the program passed as an argument of several meanings.
+    pub(crate) fn at_address(address: u64) -> Self {
+        Out(std::ptr::with_exposed_provenance_mut(address as usize))
+    }
+
+    /// A place of this library's, for the length of a call.
+    pub(crate) fn of(place: &mut T) -> Self {
+        Out(place)
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -60,6 +70,11 @@ pub struct In<T>(*const T);
 impl<T: Copy> In<T> {
     /// A null pointer.
     pub(crate) const NONE: Self = In(std::ptr::null());
+
+    /// A value of this library's, for the length of a call.
+    pub(crate) fn of(value: &T) -> Self {
+        In(value)
+    }
 
     /// An array at an address of the process.
     pub(crate) fn at_address(address: u64) -> Self {

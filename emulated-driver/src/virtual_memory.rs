@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ptx_emulator::HostStorage;
 
 use crate::code::{Code, Result};
-use crate::memory::{Allocated, Kind, Pages, of_memory_error};
+use crate::memory::{Allocated, Kind, of_memory_error};
+use crate::pages::Pages;
 use crate::state::{Driver, Handle, lock};
 
 /// Sizes and addresses are multiples of this many bytes.

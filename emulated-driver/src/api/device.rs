@@ -1,6 +1,7 @@
 //! Initialisation, errors, devices and contexts.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::Once;
 
 use crate::code::{Code, Result};
 use crate::context::{self, Context, any_current, current};
@@ -248,6 +249,13 @@ api! {
         Ok(())
     }
 
+    // The first versions of these have the same arguments.
+    fn cuCtxDestroy(context: Handle) { cuCtxDestroy_v2(context) }
+
+    fn cuCtxPushCurrent(context: Handle) { cuCtxPushCurrent_v2(context) }
+
+    fn cuCtxPopCurrent(to: Out<Handle>) { cuCtxPopCurrent_v2(to) }
+
     fn cuCtxGetDevice(to: Out<c_int>) { to.set(any_current()?.context.device as c_int) }
 
     fn cuCtxGetDevice_v2(to: Out<c_int>, context: Handle) {
@@ -346,6 +354,14 @@ api! {
     fn cuProfilerStop() { current().map(drop) }
 
     fn cuGetExportTable(to: Out<*const c_void>, _id: Host) {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            eprintln!(
+                "warpladder cuda: NVIDIA's runtime runs on NVIDIA's driver alone, and the program \
+                 has its own copy of it: link with `nvcc --cudart shared`, so that libcudart.so.12 \
+                 or .13 is found in the library path"
+            );
+        });
         to.set(std::ptr::null())?;
         Err(Code::NOT_FOUND)
     }

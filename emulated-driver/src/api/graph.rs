@@ -43,12 +43,12 @@ pub struct Params {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct KernelParams {
-    function: Handle,
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared: c_uint,
-    each: In<Host>,
-    extra: In<Host>,
+    pub(crate) function: Handle,
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared: c_uint,
+    pub(crate) each: In<Host>,
+    pub(crate) extra: In<Host>,
 }
 
 /// `CUDA_MEMSET_NODE_PARAMS`.

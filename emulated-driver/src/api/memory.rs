@@ -145,11 +145,11 @@ pub struct Volume {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Copy3d {
-    from: Volume,
-    to: Volume,
-    width: usize,
-    height: usize,
-    depth: usize,
+    pub(crate) from: Volume,
+    pub(crate) to: Volume,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
 }
 
 impl Plane {
@@ -171,6 +171,37 @@ impl Plane {
 }
 
 impl Volume {
+    /// Memory of the host or the device, with the bytes of a row and the rows of a plane.
+    pub(crate) fn linear(host: Host, pitch: usize, height: usize) -> Self {
+        // CU_MEMORYTYPE_UNIFIED: the address says which memory it is.
+        Volume {
+            x: 0,
+            y: 0,
+            z: 0,
+            lod: 0,
+            memory_type: 4,
+            host,
+            device: host.address(),
+            array: 0,
+            reserved: 0,
+            pitch,
+            height,
+        }
+    }
+
+    pub(crate) fn of_array(array: Handle) -> Self {
+        Volume {
+            memory_type: 3,
+            array,
+            ..Volume::linear(Host::at_address(0), 0, 0)
+        }
+    }
+
+    /// From a place on: bytes, rows and planes.
+    pub(crate) fn at(self, [x, y, z]: [usize; 3]) -> Self {
+        Volume { x, y, z, ..self }
+    }
+
     /// An array's side as one of device memory, with the array's own rows and planes.
     fn resolve(self) -> Result<Volume> {
         if self.memory_type != 3 {
@@ -286,7 +317,7 @@ fn find(address: u64) -> Result<Option<Allocated>> {
 }
 
 /// A `CUpointer_attribute`: up to 8 bytes of it.
-fn pointer_attribute(attribute: c_uint, address: u64) -> Result<(u64, usize)> {
+pub(crate) fn pointer_attribute(attribute: c_uint, address: u64) -> Result<(u64, usize)> {
     let found = find(address)?.ok_or(Code::INVALID_VALUE)?;
     let offset = match found.kind {
         Kind::Registered(host, _) if address.wrapping_sub(host) < found.bytes => address - host,

@@ -1,13 +1,23 @@
 //! The exported functions. Each is small: it reads its arguments and calls safe code.
 
-/// Exported functions, and a table of them by name.
+/// Exported functions, a table of them by name, and `call`: the same for the runtime API.
 macro_rules! api {
     ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block)*) => {
+        /// What the exported functions do.
+        #[allow(dead_code, reason = "the runtime API needs some of them")]
+        pub(crate) mod call {
+            use super::*;
+            $(
+                #[allow(clippy::too_many_arguments, reason = "the functions are those of cuda.h")]
+                pub(crate) fn $name($($argument: $kind),*) -> $crate::code::Result $body
+            )*
+        }
+
         $(
             #[unsafe(no_mangle)]
             #[doc = concat!("`", stringify!($name), "` of the CUDA driver API.")]
             pub unsafe extern "C" fn $name($($argument: $kind),*) -> u32 {
-                $crate::guard(stringify!($name), || -> $crate::code::Result { $body })
+                $crate::guard(stringify!($name), || call::$name($($argument),*))
             }
         )*
 
@@ -16,19 +26,19 @@ macro_rules! api {
     };
 }
 
-mod array;
-mod device;
-mod graph;
-mod memory;
-mod module;
-mod procedures;
-mod stream;
-mod unsupported;
+pub(crate) mod array;
+pub(crate) mod device;
+pub(crate) mod graph;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod procedures;
+pub(crate) mod stream;
+pub(crate) mod unsupported;
 mod virtual_memory;
 
 /// The address of an exported function.
 #[derive(Clone, Copy)]
-struct Symbol(*const ());
+pub(crate) struct Symbol(*const ());
 
 // SAFETY: the address of a function is a number, which any thread may have.
 unsafe impl Sync for Symbol {}

@@ -9,7 +9,7 @@ use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::graph::NodeKind;
 use crate::image::{self, Log};
-use crate::launch::{self, Function};
+use crate::launch::{self, Function, Loading};
 use crate::pointer::{Host, In, Out, Text};
 use crate::state::{Handle, driver, lock};
 use crate::stream::{self, submit};
@@ -43,7 +43,7 @@ fn load(
             }
         }
     }
-    let loaded = load_image(&current, image);
+    let loaded = load_image(&current, image, Loading::Eager);
     let message = loaded
         .as_ref()
         .err()
@@ -65,10 +65,16 @@ fn load(
     }
 }
 
-fn load_image(current: &Current, image: Host) -> std::result::Result<Handle, (Code, String)> {
+/// # Errors
+/// The driver's code, and a line for the log.
+pub(crate) fn load_image(
+    current: &Current,
+    image: Host,
+    loading: Loading,
+) -> std::result::Result<Handle, (Code, String)> {
     let (major, minor) = current.device().capability;
     let text = image::ptx(image, (10 * major + minor).cast_unsigned())?;
-    launch::load(current, &text)
+    launch::load(current, &text, loading)
 }
 
 fn load_file(to: Out<Handle>, path: Text) -> Result {
@@ -121,23 +127,31 @@ fn run(
     let function = current.driver.functions.get(handle)?;
     function.check(current.device(), &config, cooperative)?;
     let args = prepare(&current, &function, &config, (each, extra))?;
-    submit(
-        on,
-        NodeKind::Kernel,
-        Arc::new(move || launch::run(&current, &function, &config, &args)),
-    )
+    let work = move || {
+        launch::run(&current, &function, &config, &args)?;
+        let sticky = *lock(&current.context.sticky);
+        if cooperative && sticky == Some(Code::ILLEGAL_INSTRUCTION) {
+            eprintln!(
+                "warpladder cuda: {} was launched cooperatively: where it waits for the whole \
+                 grid (grid.sync()), it ends so, as blocks run one after the other",
+                function.kernel.name()
+            );
+        }
+        Ok(())
+    };
+    submit(on, NodeKind::Kernel, Arc::new(work))
 }
 
 /// `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Launch {
-    grid: [c_uint; 3],
-    block: [c_uint; 3],
-    shared: c_uint,
-    stream: Handle,
-    attributes: In<LaunchAttribute>,
-    count: c_uint,
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) shared: c_uint,
+    pub(crate) stream: Handle,
+    pub(crate) attributes: In<LaunchAttribute>,
+    pub(crate) count: c_uint,
 }
 
 /// `CUlaunchAttribute`: a number, and up to 64 bytes.

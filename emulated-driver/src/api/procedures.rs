@@ -74,7 +74,12 @@ fn find(name: &str, version: c_int) -> Option<Symbol> {
 }
 
 /// Stores the function's address, and how the search went: 0 found, 1 not there.
-fn look_up(name: Text, to: Out<*const c_void>, version: c_int, status: Out<c_int>) -> Result {
+pub(crate) fn look_up(
+    name: Text,
+    to: Out<*const c_void>,
+    version: c_int,
+    status: Out<c_int>,
+) -> Result {
     let found = find(&name.get()?, version);
     status.set_optional(c_int::from(found.is_none()));
     match found {

@@ -176,6 +176,8 @@ api! {
         current()?.driver.streams.remove(handle).map(drop)
     }
 
+    fn cuStreamDestroy(handle: Handle) { cuStreamDestroy_v2(handle) }
+
     fn cuStreamSynchronize(handle: Handle) { synchronise(handle) }
 
     fn cuStreamQuery(handle: Handle) { synchronise(handle) }
@@ -323,6 +325,8 @@ api! {
     }
 
     fn cuEventDestroy_v2(event: Handle) { current()?.driver.events.remove(event).map(drop) }
+
+    fn cuEventDestroy(event: Handle) { cuEventDestroy_v2(event) }
 
     fn cuEventRecord(event: Handle, handle: Handle) { stream::record(event, handle) }
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use crate::code::{Code, Result};
 use crate::state::lock;
 
-fn refuse(name: &'static str) -> Result {
+pub(crate) fn refuse(name: &'static str) -> Result {
     static SAID: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if lock(&SAID).insert(name) {
         eprintln!("warpladder cuda: {name} is not supported by the emulated driver");
@@ -64,7 +64,8 @@ unsupported! {
     cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId
     cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuImportExternalMemory
     cuImportExternalSemaphore cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle
-    cuIpcOpenEventHandle cuIpcOpenMemHandle_v2 cuKernelGetLibrary cuKernelGetParamCount cuLaunch
+    cuIpcOpenEventHandle cuIpcOpenMemHandle cuIpcOpenMemHandle_v2 cuKernelGetLibrary
+    cuKernelGetParamCount cuLaunch
     cuLaunchCooperativeKernelMultiDevice cuLaunchGrid cuLaunchGridAsync cuLaunchHostFunc_v2
     cuLibraryEnumerateKernels cuLibraryGetManaged cuLibraryGetUnifiedFunction
     cuLogicalEndpointAddDevice cuLogicalEndpointBindAddr cuLogicalEndpointBindMem

@@ -72,6 +72,7 @@ macro_rules! call {
 
 mod graphs;
 mod images;
+mod runtime;
 mod virtual_memory;
 
 type Handle = *mut c_void;

@@ -1,4 +1,4 @@
-//! `warpladder cuda`: a program for CUDA on the emulated driver.
+//! `warpladder cuda`: a program for CUDA on the emulated driver and runtime.
 
 use crate::outcome::Outcome;
 use anyhow::{Context, anyhow, bail};
@@ -8,11 +8,13 @@ use std::process::{Command, ExitStatus};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-The program finds the emulator as libcuda.so.1, and runs as it is: it must load the driver itself, \
-and bring PTX. Its exit status is that of this command; with --sanitize it is 1 where the program \
-ended well and a kernel did not.
+The program finds the emulator as libcuda.so.1, libcudart.so.12 and libcudart.so.13, and runs as it \
+is: it must load the driver or the runtime itself, and bring PTX. nvcc links the runtime that way \
+with --cudart shared, and embeds PTX with -gencode arch=compute_80,code=compute_80. The exit status \
+is that of the program; with --sanitize it is 1 where the program ended well and a kernel did not.
 
 Examples:
+  nvcc --cudart shared -gencode arch=compute_80,code=compute_80 -o vector_add vector_add.cu
   warpladder cuda -- ./vector_add
   warpladder cuda --device A100 --devices 2 --sanitize -- python3 script.py")]
 pub(super) struct Args {
@@ -33,11 +35,16 @@ pub(super) struct Args {
     program: Vec<OsString>,
 }
 
-/// The file that cargo builds of the emulated driver.
+/// The file that cargo builds of the emulated driver and runtime.
 const LIBRARY: &str = "libwarpladder_cuda.so";
 
-/// The names that programs load the driver by.
-const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+/// The names that programs load the driver and the runtime by.
+const NAMES: [&str; 4] = [
+    "libcuda.so.1",
+    "libcuda.so",
+    "libcudart.so.12",
+    "libcudart.so.13",
+];
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let library = library()?;

@@ -79,7 +79,7 @@ enum Command {
     /// Step through a kernel on the emulator: breakpoints, registers of all lanes, shared memory,
     /// why each warp waits
     Debug(debug::Args),
-    /// Run any program for CUDA on an emulated driver, unmodified
+    /// Run any program for CUDA on an emulated driver and runtime, unmodified
     Cuda(cuda::Args),
     /// Learn to write kernels: exercises, checked without a GPU
     Learn(learn::Args),
