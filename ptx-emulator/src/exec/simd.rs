@@ -1,7 +1,10 @@
 //! Picks the widest vector instructions of the processor at run time, and moves rows of words that
 //! other threads may access at the same time.
 //!
-//! With `allocation`, this is the crate's only module with `unsafe` code.
+//! With `allocation`, this is the crate's only module with `unsafe` code, its submodules included.
+
+mod compare;
+mod runs;
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -14,15 +17,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::rows::wide::{self, WideLanes, WideOperands};
 #[cfg(test)]
 use super::rows::{self, Operands};
-use super::run::{self, RawFault, Run, Stop};
+use super::run::{RawFault, Run, Stop};
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
 use super::warp_ops;
 use super::{integer_matrix, rare};
 #[cfg(test)]
 use crate::ir::LaneFunction;
-use crate::ir::{FloatFunction, LaneOp, MatrixInputs, Op, Shuffle};
+use crate::ir::{FloatFunction, LaneOp, MatrixInputs, Shuffle};
 use crate::observer::Observer;
+pub(super) use compare::{compare_wide, compare_words};
+pub(super) use runs::micro_ops;
 
 /// Vector instructions that the inner loop is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,13 +214,6 @@ at_level! {
             let address = addresses[lane];
             (address.wrapping_sub(start) > last) | (address & part != 0)
         })
-    };
-}
-
-at_level! {
-    /// [`run::operation`] in some lanes.
-    operation(r: &mut Registers<'_>, op: &Op, mask: u32) -> bool = {
-        run::operation::<false>(r, op, mask)
     };
 }
 
