@@ -14,13 +14,13 @@ use std::hint::black_box;
 
 use super::vector::{LANES, Lanes32, Lanes64, Registers, store_lanes32, store_lanes64};
 use super::{arithmetic, rare, rows, simd};
-use crate::ir::{Binary, Code, Comparison, LaneOp, MicroOp, Shift, Ternary, Unary};
+use crate::ir::{Binary, Code, Comparison, MicroOp, Program, Shift, Ternary, Unary};
 
 /// What executes a run.
 #[derive(Clone, Copy)]
 pub(super) struct Executor<'p> {
     pub level: simd::Level,
-    pub lane_ops: &'p [LaneOp],
+    pub program: &'p Program,
     /// The lanes that execute it.
     pub mask: u32,
 }
@@ -295,7 +295,7 @@ fn functions<const FULL: bool>(executor: Executor<'_>, r: &mut Registers<'_>, op
                 regs64: &mut *r.regs64,
                 predicates: &mut *r.predicates,
             };
-            if let Some(lane_op) = executor.lane_ops.get(op.extra as usize) {
+            if let Some(lane_op) = executor.program.lane_ops.get(op.extra as usize) {
                 rare::lane_op(executor.level, &mut registers, lane_op, mask);
             }
         }

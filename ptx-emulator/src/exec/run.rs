@@ -6,6 +6,7 @@ use super::async_copy::CopyQueue;
 use super::cluster::Peer;
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
+use super::simd::Instructions;
 use super::vector::{LANES, Lanes32, Registers, collect};
 use super::warpgroup::WgmmaQueue;
 use super::{Launch, arithmetic, simd};
@@ -83,7 +84,7 @@ impl<O: Observer> Run<'_, '_, O> {
     ///
     /// `FULL`: the lanes are all that the warp has left, so whole registers may be written.
     #[inline(always)]
-    pub(super) fn segment<const FULL: bool>(
+    pub(super) fn segment<V: Instructions, const FULL: bool>(
         &mut self,
         mut block: u32,
         mask: u32,
@@ -117,7 +118,7 @@ impl<O: Observer> Run<'_, '_, O> {
             let range = current.start as usize..current.end as usize;
             let (code, ops) = (&program.code[range.clone()], &program.micro_ops[range]);
             match current.members {
-                None => self.straight::<FULL>(code, ops, mask)?,
+                None => self.straight::<V, FULL>(code, ops, mask)?,
                 Some(members) => self.exec_sync((code, ops), members.0, mask)?,
             }
             match &current.terminator {
@@ -167,12 +168,17 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// The operations of a basic block.
     #[inline(always)]
-    fn straight<const FULL: bool>(&mut self, code: &[Inst], ops: &[MicroOp], mask: u32) -> Outcome {
+    fn straight<V: Instructions, const FULL: bool>(
+        &mut self,
+        code: &[Inst],
+        ops: &[MicroOp],
+        mask: u32,
+    ) -> Outcome {
         let (mut code, mut ops) = (code, ops);
         while let ([inst, ..], [op, ..]) = (code, ops) {
             let mut done = usize::from(op.run);
             if done != 0 {
-                self.run_of::<FULL>(code, &ops[..done], mask);
+                self.run_of::<V, FULL>(code, &ops[..done], mask);
             } else if inst.frequent {
                 done = self.frequent::<FULL>(code, mask);
             }
@@ -187,15 +193,19 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// Executes a run of operations on registers.
     #[inline(always)]
-    fn run_of<const FULL: bool>(&mut self, code: &[Inst], ops: &[MicroOp], mask: u32) {
+    fn run_of<V: Instructions, const FULL: bool>(
+        &mut self,
+        code: &[Inst],
+        ops: &[MicroOp],
+        mask: u32,
+    ) {
         for inst in &code[..ops.len()] {
             if inst.first {
                 self.observe_instruction(inst.info, mask);
             }
         }
         self.info = code[ops.len() - 1].info;
-        let lane_ops = &self.program.lane_ops;
-        simd::micro_ops(self.launch.level, FULL, &mut self.r, lane_ops, ops, mask);
+        simd::micro_ops(V::LEVEL, FULL, &mut self.r, self.program, ops, mask);
     }
 
     #[inline(always)]
@@ -394,8 +404,8 @@ impl<O: Observer> Run<'_, '_, O> {
             Op::Load(index) => self.load::<FULL>(index, mask),
             Op::Store(index) => self.store::<FULL>(index, mask),
             _ if micro_op.is_on_registers() => {
-                let (lane_ops, ops) = (&self.program.lane_ops, std::slice::from_ref(micro_op));
-                simd::micro_ops(self.launch.level, FULL, &mut self.r, lane_ops, ops, mask);
+                let (level, ops) = (self.launch.level, std::slice::from_ref(micro_op));
+                simd::micro_ops(level, FULL, &mut self.r, self.program, ops, mask);
                 Ok(())
             }
             _ => self.execute_rare(*op, mask),

@@ -4,6 +4,7 @@
 //! With `allocation`, this is the crate's only module with `unsafe` code, its submodules included.
 
 mod compare;
+mod gather;
 mod runs;
 
 #[cfg(target_arch = "x86_64")]
@@ -13,6 +14,7 @@ use std::arch::x86_64::{
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::gather::Part;
 #[cfg(test)]
 use super::rows::wide::{self, WideLanes, WideOperands};
 #[cfg(test)]
@@ -27,6 +29,7 @@ use crate::ir::LaneFunction;
 use crate::ir::{FloatFunction, LaneOp, MatrixInputs, Shuffle};
 use crate::observer::Observer;
 pub(super) use compare::{compare_wide, compare_words};
+pub(super) use gather::{Places, Words, gather, gather_row};
 pub(super) use runs::micro_ops;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -74,6 +77,33 @@ impl Level {
     }
 }
 
+/// Vector instructions as a type, so that the inner loop has no questions about them.
+pub(super) trait Instructions {
+    const LEVEL: Level;
+}
+
+pub(super) struct Portable;
+
+impl Instructions for Portable {
+    const LEVEL: Level = Level::Portable;
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx2 {
+    const LEVEL: Level = Level::Avx2;
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx512 {
+    const LEVEL: Level = Level::Avx512;
+}
+
 /// [`Run::segment`] with the vector instructions of `level`; `full` becomes its type parameter.
 pub(crate) fn segment<O: Observer>(
     level: Level,
@@ -116,7 +146,7 @@ fn portable<O: Observer, const FULL: bool>(
     mask: u32,
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
+    run.segment::<Portable, FULL>(block, mask, limit)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -127,7 +157,7 @@ fn avx2<O: Observer, const FULL: bool>(
     mask: u32,
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
+    run.segment::<Avx2, FULL>(block, mask, limit)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -138,7 +168,7 @@ fn avx512<O: Observer, const FULL: bool>(
     mask: u32,
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
+    run.segment::<Avx512, FULL>(block, mask, limit)
 }
 
 /// Adds products of a row of A and the rows of B to eight accumulators, each by a fused
@@ -249,6 +279,13 @@ at_level! {
     /// [`warp_ops::shuffle_sources`]
     shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; 32], u32) = {
         warp_ops::shuffle_sources(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`super::gather::parts`]
+    parts(words: &Lanes32, what: (&[u64; 32], Part), mask: u32, to: &mut Lanes32) -> () = {
+        crate::exec::gather::parts(words, what, mask, to);
     };
 }
 

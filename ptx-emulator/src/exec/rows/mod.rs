@@ -107,13 +107,15 @@ fn permute([a, b, c]: Operands<'_>) -> Option<Lanes32> {
             let from = if selector & 4 == 0 { a } else { b };
             // To the upper end of the word, and from there down.
             let (up, to) = (24 - 8 * (selector & 3), 8 * place);
-            match selector & 8 == 0 {
-                true => (0..LANES).for_each(|i| row[i] |= from[i] << up >> 24 << to),
-                // Bit 3 replicates the byte's sign.
-                false => (0..LANES).for_each(|i| {
-                    let signs = ((from[i] << up) as i32 >> 31) as u32;
-                    row[i] |= (signs & 0xff) << to;
-                }),
+            // Bit 3 replicates the byte's sign.
+            if selector & 8 == 0 {
+                for (to_word, word) in row.iter_mut().zip(from) {
+                    *to_word |= word << up >> 24 << to;
+                }
+            } else {
+                for (to_word, word) in row.iter_mut().zip(from) {
+                    *to_word |= (((word << up) as i32 >> 31) as u32 & 0xff) << to;
+                }
             }
         }
         return Some(row);
@@ -132,20 +134,22 @@ fn permute([a, b, c]: Operands<'_>) -> Option<Lanes32> {
     })
 }
 
+#[inline(always)]
+fn byte_of(word: u32, at: usize, signed: bool) -> i32 {
+    let byte = (word >> (8 * at)) as u8;
+    match signed {
+        true => i32::from(byte as i8),
+        false => i32::from(byte),
+    }
+}
+
 /// `dp4a`, from whether the bytes of a and of b are signed.
 #[inline(always)]
 fn dot_product4([signed_a, signed_b]: [bool; 2], [a, b, c]: Operands<'_>) -> Option<Lanes32> {
-    let byte = |word: u32, at: usize, signed: bool| {
-        let byte = (word >> (8 * at)) as u8;
-        match signed {
-            true => i32::from(byte as i8),
-            false => i32::from(byte),
-        }
-    };
     row!(|i| {
         let mut sum = c[i];
         for at in 0..4 {
-            let product = byte(a[i], at, signed_a) * byte(b[i], at, signed_b);
+            let product = byte_of(a[i], at, signed_a) * byte_of(b[i], at, signed_b);
             sum = sum.wrapping_add(product as u32);
         }
         sum
