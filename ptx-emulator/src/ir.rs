@@ -38,7 +38,7 @@ pub(crate) use memory::{
     WideAtomic, WideFunction,
 };
 pub use memory::{AccessKind, Space};
-pub(crate) use micro_op::{Code, MicroOp};
+pub(crate) use micro_op::{Code, MicroOp, Written as WrittenRows};
 pub(crate) use symbols::{FunctionSymbol, Label, NamedRegister, Symbols, Written};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};

@@ -33,6 +33,7 @@ fn make(code: Code, d: u32, [a, b, c]: [u32; 3], extra: u32) -> MicroOp {
         b,
         c,
         extra,
+        written: MicroOp::written(code),
     }
 }
 

@@ -12,22 +12,24 @@
 
 use std::hint::black_box;
 
+use super::simd::{self, Instructions};
 use super::vector::{LANES, Lanes32, Lanes64, Registers, store_lanes32, store_lanes64};
-use super::{arithmetic, rare, rows, simd};
-use crate::ir::{Binary, Code, Comparison, MicroOp, Program, Shift, Ternary, Unary};
+use super::{arithmetic, rare, rows};
+use crate::ir::{Binary, Code, Comparison, MicroOp, Program, Shift, Ternary, Unary, WrittenRows};
 
 /// What executes a run.
 #[derive(Clone, Copy)]
 pub(super) struct Executor<'p> {
-    pub level: simd::Level,
     pub program: &'p Program,
     /// The lanes that execute it.
     pub mask: u32,
 }
 
-/// Executes micro-operations one after the other. `FULL`: whole registers may be written.
+/// Executes micro-operations one after the other. `FULL`: whole registers may be written. Where
+/// they may not, the other lanes get back what they had: that is two instructions, and the
+/// operations are the same.
 #[inline(always)]
-pub(super) fn run<const FULL: bool, const AVX512: bool>(
+pub(super) fn run<V: Instructions, const FULL: bool>(
     executor: Executor<'_>,
     registers: &mut Registers<'_>,
     ops: &[MicroOp],
@@ -39,22 +41,41 @@ pub(super) fn run<const FULL: bool, const AVX512: bool>(
         predicates: &mut *registers.predicates,
     };
     for op in ops {
-        words::<FULL, AVX512>(executor, &mut r, op);
+        if FULL {
+            words::<V>(executor, &mut r, op);
+            continue;
+        }
+        let (d, b, mask) = (op.d as usize, op.b as usize, executor.mask);
+        match op.written {
+            WrittenRows::Word => {
+                let before = r.regs32[d];
+                words::<V>(executor, &mut r, op);
+                simd::restore(V::LEVEL, &mut r.regs32[d], &before, mask);
+            }
+            WrittenRows::TwoWords => {
+                let before = [r.regs32[d], r.regs32[b]];
+                words::<V>(executor, &mut r, op);
+                simd::restore(V::LEVEL, &mut r.regs32[d], &before[0], mask);
+                simd::restore(V::LEVEL, &mut r.regs32[b], &before[1], mask);
+            }
+            WrittenRows::Wide => {
+                let before = r.regs64[d];
+                words::<V>(executor, &mut r, op);
+                simd::restore_wide(V::LEVEL, &mut r.regs64[d], &before, mask);
+            }
+            WrittenRows::InMask => words::<V>(executor, &mut r, op),
+        }
     }
 }
 
 #[inline(always)]
-fn words<const FULL: bool, const AVX512: bool>(
-    executor: Executor<'_>,
-    r: &mut Registers<'_>,
-    op: &MicroOp,
-) {
+fn words<V: Instructions>(executor: Executor<'_>, r: &mut Registers<'_>, op: &MicroOp) {
     let (mask, d, a, ab) = (executor.mask, op.d, op.a, (op.a, op.b));
-    let unary = arithmetic::unary32::<FULL>;
-    let binary = arithmetic::binary32::<FULL>;
-    let shift = arithmetic::shift32::<FULL>;
+    let unary = arithmetic::unary32::<true>;
+    let binary = arithmetic::binary32::<true>;
+    let shift = arithmetic::shift32::<true>;
     match op.code {
-        Code::Move32 => r.map_32::<FULL>(mask, d, a, |x| x),
+        Code::Move32 => r.map_32::<true>(mask, d, a, |x| x),
         Code::Not32 => unary(r, mask, Unary::Not, d, a),
         Code::Neg32 => unary(r, mask, Unary::Neg, d, a),
         Code::FloatNeg32 => unary(r, mask, Unary::FloatNeg, d, a),
@@ -81,28 +102,24 @@ fn words<const FULL: bool, const AVX512: bool>(
         Code::ShiftRightUnsigned32 => shift(r, mask, Shift::RightUnsigned, d, ab),
         Code::ShiftRightSigned32 => shift(r, mask, Shift::RightSigned, d, ab),
         Code::MulAdd32 => {
-            arithmetic::ternary32::<FULL>(r, mask, Ternary::MulAdd, d, (op.a, op.b, op.c));
+            arithmetic::ternary32::<true>(r, mask, Ternary::MulAdd, d, (op.a, op.b, op.c));
         }
         Code::FloatFma32 => {
-            arithmetic::ternary32::<FULL>(r, mask, Ternary::FloatFma, d, (op.a, op.b, op.c));
+            arithmetic::ternary32::<true>(r, mask, Ternary::FloatFma, d, (op.a, op.b, op.c));
         }
-        _ => wide::<FULL, AVX512>(executor, r, op),
+        _ => wide::<V>(executor, r, op),
     }
 }
 
 /// Of 64 bits.
 #[inline(always)]
-fn wide<const FULL: bool, const AVX512: bool>(
-    executor: Executor<'_>,
-    r: &mut Registers<'_>,
-    op: &MicroOp,
-) {
+fn wide<V: Instructions>(executor: Executor<'_>, r: &mut Registers<'_>, op: &MicroOp) {
     let (mask, d, a, ab) = (executor.mask, op.d, op.a, (op.a, op.b));
-    let unary = arithmetic::unary64::<FULL>;
-    let binary = arithmetic::binary64::<FULL>;
-    let shift = arithmetic::shift64::<FULL>;
+    let unary = arithmetic::unary64::<true>;
+    let binary = arithmetic::binary64::<true>;
+    let shift = arithmetic::shift64::<true>;
     match op.code {
-        Code::Move64 => r.map_64::<FULL>(mask, d, a, |x| x),
+        Code::Move64 => r.map_64::<true>(mask, d, a, |x| x),
         Code::Not64 => unary(r, mask, Unary::Not, d, a),
         Code::Neg64 => unary(r, mask, Unary::Neg, d, a),
         Code::FloatNeg64 => unary(r, mask, Unary::FloatNeg, d, a),
@@ -129,51 +146,45 @@ fn wide<const FULL: bool, const AVX512: bool>(
         Code::ShiftRightUnsigned64 => shift(r, mask, Shift::RightUnsigned, d, op.a, op.b),
         Code::ShiftRightSigned64 => shift(r, mask, Shift::RightSigned, d, op.a, op.b),
         Code::MulAdd64 => {
-            arithmetic::ternary64::<FULL>(r, mask, Ternary::MulAdd, d, (op.a, op.b, op.c));
+            arithmetic::ternary64::<true>(r, mask, Ternary::MulAdd, d, (op.a, op.b, op.c));
         }
         Code::FloatFma64 => {
-            arithmetic::ternary64::<FULL>(r, mask, Ternary::FloatFma, d, (op.a, op.b, op.c));
+            arithmetic::ternary64::<true>(r, mask, Ternary::FloatFma, d, (op.a, op.b, op.c));
         }
-        _ => between_widths::<FULL, AVX512>(executor, r, op),
+        _ => between_widths::<V>(executor, r, op),
     }
 }
 
 /// From words to 64 bits and back, and selections.
 #[inline(always)]
-fn between_widths<const FULL: bool, const AVX512: bool>(
-    executor: Executor<'_>,
-    r: &mut Registers<'_>,
-    op: &MicroOp,
-) {
+fn between_widths<V: Instructions>(executor: Executor<'_>, r: &mut Registers<'_>, op: &MicroOp) {
     let (mask, d, a, ab) = (executor.mask, op.d, op.a, (op.a, op.b));
     let signed = |x: u32| i64::from(x as i32);
     match op.code {
         Code::MulWideUnsigned => {
-            r.map2_32_to_64::<FULL>(mask, d, ab, |x, y| u64::from(x) * u64::from(y));
+            r.map2_32_to_64::<true>(mask, d, ab, |x, y| u64::from(x) * u64::from(y));
         }
         Code::MulWideSigned => {
-            r.map2_32_to_64::<FULL>(mask, d, ab, |x, y| (signed(x) * signed(y)) as u64);
+            r.map2_32_to_64::<true>(mask, d, ab, |x, y| (signed(x) * signed(y)) as u64);
         }
-        Code::MulAddWideUnsigned => {
-            mul_add_wide::<FULL>(r, mask, op, |x, y| u64::from(x) * u64::from(y))
-        }
+        Code::MulAddWideUnsigned => mul_add_wide(r, mask, op, |x, y| u64::from(x) * u64::from(y)),
         Code::MulAddWideSigned => {
-            mul_add_wide::<FULL>(r, mask, op, |x, y| (signed(x) * signed(y)) as u64);
+            mul_add_wide(r, mask, op, |x, y| (signed(x) * signed(y)) as u64);
         }
-        Code::WidenUnsigned => r.map2_32_to_64::<FULL>(mask, d, (a, a), |x, _| u64::from(x)),
-        Code::WidenSigned => r.map2_32_to_64::<FULL>(mask, d, (a, a), |x, _| signed(x) as u64),
-        Code::Narrow => r.map_64_to_32::<FULL>(mask, d, a, |x| x as u32),
+        Code::WidenUnsigned => r.map2_32_to_64::<true>(mask, d, (a, a), |x, _| u64::from(x)),
+        Code::WidenSigned => r.map2_32_to_64::<true>(mask, d, (a, a), |x, _| signed(x) as u64),
+        Code::Narrow => r.map_64_to_32::<true>(mask, d, a, |x| x as u32),
         Code::Pack => {
-            r.map2_32_to_64::<FULL>(mask, d, ab, |x, y| u64::from(x) | u64::from(y) << 32);
+            r.map2_32_to_64::<true>(mask, d, ab, |x, y| u64::from(x) | u64::from(y) << 32);
         }
         Code::Unpack => {
-            r.map_64_to_32::<FULL>(mask, d, a, |x| x as u32);
-            r.map_64_to_32::<FULL>(mask, op.b, a, |x| (x >> 32) as u32);
+            r.map_64_to_32::<true>(mask, d, a, |x| x as u32);
+            r.map_64_to_32::<true>(mask, op.b, a, |x| (x >> 32) as u32);
         }
         Code::Select32 => {
             let bits = r.predicates[op.c as usize];
             let (a, b) = (r.regs32[op.a as usize], r.regs32[op.b as usize]);
-            store_lanes32::<FULL>(&mut r.regs32[d as usize], mask, |lane| {
+            store_lanes32::<true>(&mut r.regs32[d as usize], mask, |lane| {
                 if bits >> lane & 1 != 0 {
                     a[lane]
                 } else {
@@ -184,7 +195,7 @@ fn between_widths<const FULL: bool, const AVX512: bool>(
         Code::Select64 => {
             let bits = r.predicates[op.c as usize];
             let (a, b) = (r.regs64[op.a as usize], r.regs64[op.b as usize]);
-            store_lanes64::<FULL>(&mut r.regs64[d as usize], mask, |lane| {
+            store_lanes64::<true>(&mut r.regs64[d as usize], mask, |lane| {
                 if bits >> lane & 1 != 0 {
                     a[lane]
                 } else {
@@ -192,33 +203,24 @@ fn between_widths<const FULL: bool, const AVX512: bool>(
                 }
             });
         }
-        _ => predicates::<FULL, AVX512>(executor, r, op),
+        _ => predicates::<V>(executor, r, op),
     }
 }
 
 #[inline(always)]
-fn mul_add_wide<const FULL: bool>(
-    r: &mut Registers<'_>,
-    mask: u32,
-    op: &MicroOp,
-    product: impl Fn(u32, u32) -> u64,
-) {
+fn mul_add_wide(r: &mut Registers<'_>, mask: u32, op: &MicroOp, product: impl Fn(u32, u32) -> u64) {
     let (a, b) = (&r.regs32[op.a as usize], &r.regs32[op.b as usize]);
     let c = r.regs64[op.c as usize];
-    store_lanes64::<FULL>(&mut r.regs64[op.d as usize], mask, |lane| {
+    store_lanes64::<true>(&mut r.regs64[op.d as usize], mask, |lane| {
         product(a[lane], b[lane]).wrapping_add(c[lane])
     });
 }
 
 /// Predicates and comparisons.
 #[inline(always)]
-fn predicates<const FULL: bool, const AVX512: bool>(
-    executor: Executor<'_>,
-    r: &mut Registers<'_>,
-    op: &MicroOp,
-) {
-    let (words, wide) = (words_compared::<AVX512>, wide_compared::<AVX512>);
-    let flushed = flushed_compared::<AVX512>;
+fn predicates<V: Instructions>(executor: Executor<'_>, r: &mut Registers<'_>, op: &MicroOp) {
+    let (words, wide) = (words_compared::<V>, wide_compared::<V>);
+    let flushed = flushed_compared::<V>;
     let (a, b) = (op.a as usize, op.b as usize);
     let bits = match op.code {
         Code::MovePredicate => r.predicates[a],
@@ -247,46 +249,37 @@ fn predicates<const FULL: bool, const AVX512: bool>(
         Code::FlushedLess32 => flushed(r, op, Comparison::FloatLess),
         Code::FlushedLessEqual32 => flushed(r, op, Comparison::FloatLessEqual),
         Code::FlushedUnordered32 => flushed(r, op, Comparison::FloatUnordered),
-        _ => return functions::<FULL>(executor, r, op),
+        _ => return functions::<V>(executor, r, op),
     };
     r.set_predicate(executor.mask, op.d, bits);
 }
 
 #[inline(always)]
-fn words_compared<const AVX512: bool>(
-    r: &Registers<'_>,
-    op: &MicroOp,
-    comparison: Comparison,
-) -> u32 {
+fn words_compared<V: Instructions>(r: &Registers<'_>, op: &MicroOp, comparison: Comparison) -> u32 {
     let rows = [&r.regs32[op.a as usize], &r.regs32[op.b as usize]];
-    simd::compare_words::<AVX512>(comparison, rows) ^ op.extra
+    simd::compare_words::<V>(comparison, rows) ^ op.extra
 }
 
 #[inline(always)]
-fn flushed_compared<const AVX512: bool>(
+fn flushed_compared<V: Instructions>(
     r: &Registers<'_>,
     op: &MicroOp,
     comparison: Comparison,
 ) -> u32 {
     let a = rows::frequent::flushed(&r.regs32[op.a as usize]);
     let b = rows::frequent::flushed(&r.regs32[op.b as usize]);
-    simd::compare_words::<AVX512>(comparison, [black_box(&a), black_box(&b)]) ^ op.extra
+    simd::compare_words::<V>(comparison, [black_box(&a), black_box(&b)]) ^ op.extra
 }
 
 #[inline(always)]
-fn wide_compared<const AVX512: bool>(
-    r: &Registers<'_>,
-    op: &MicroOp,
-    comparison: Comparison,
-) -> u32 {
+fn wide_compared<V: Instructions>(r: &Registers<'_>, op: &MicroOp, comparison: Comparison) -> u32 {
     let rows = [&r.regs64[op.a as usize], &r.regs64[op.b as usize]];
-    simd::compare_wide::<AVX512>(comparison, rows) ^ op.extra
+    simd::compare_wide::<V>(comparison, rows) ^ op.extra
 }
 
-/// Functions of words, and what has no code of its own.
+/// Functions, in a call of their own: their constants would be loaded before each run.
 #[inline(always)]
-fn functions<const FULL: bool>(executor: Executor<'_>, r: &mut Registers<'_>, op: &MicroOp) {
-    let mask = executor.mask;
+fn functions<V: Instructions>(executor: Executor<'_>, r: &mut Registers<'_>, op: &MicroOp) {
     match op.code {
         Code::Lane => {
             // The call may not see the copy, which would then have to lie in memory.
@@ -296,38 +289,43 @@ fn functions<const FULL: bool>(executor: Executor<'_>, r: &mut Registers<'_>, op
                 predicates: &mut *r.predicates,
             };
             if let Some(lane_op) = executor.program.lane_ops.get(op.extra as usize) {
-                rare::lane_op(executor.level, &mut registers, lane_op, mask);
+                rare::lane_op(V::LEVEL, &mut registers, lane_op, executor.mask);
             }
         }
         Code::Other => {}
-        _ => rows::frequent::execute(&mut RowOp::<FULL> { r, op, mask }),
+        _ => simd::function(V::LEVEL, r.regs32, r.regs64, op),
     }
 }
 
 /// A micro-operation whose result is made of whole rows.
-pub(super) struct RowOp<'a, 'r, const FULL: bool> {
-    r: &'a mut Registers<'r>,
+pub(super) struct RowOp<'a> {
+    pub regs32: &'a mut [Lanes32],
+    pub regs64: &'a mut [Lanes64],
     pub op: &'a MicroOp,
-    mask: u32,
 }
 
-impl<const FULL: bool> RowOp<'_, '_, FULL> {
+impl RowOp<'_> {
     /// The source.
     #[inline(always)]
     pub(super) fn word(&self) -> &Lanes32 {
-        &self.r.regs32[self.op.a as usize]
+        &self.regs32[self.op.a as usize]
     }
 
     /// The sources.
     #[inline(always)]
     pub(super) fn words(&self) -> [&Lanes32; 3] {
-        let sources = [self.op.a, self.op.b, self.op.c];
-        sources.map(|register| &self.r.regs32[register as usize])
+        let MicroOp { a, b, c, .. } = *self.op;
+        let regs32 = &*self.regs32;
+        [
+            &regs32[a as usize],
+            &regs32[b as usize],
+            &regs32[c as usize],
+        ]
     }
 
     #[inline(always)]
     pub(super) fn wide(&self) -> &Lanes64 {
-        &self.r.regs64[self.op.a as usize]
+        &self.regs64[self.op.a as usize]
     }
 
     /// The source, zero-extended.
@@ -344,21 +342,15 @@ impl<const FULL: bool> RowOp<'_, '_, FULL> {
     /// compiler would take it apart, together with the loop that made it, and vectorise neither.
     #[inline(always)]
     pub(super) fn put(&mut self, row: Option<Lanes32>) {
-        let Some(row) = row else { return };
-        let (to, row) = (&mut self.r.regs32[self.op.d as usize], black_box(&row));
-        match FULL {
-            true => *to = *row,
-            false => store_lanes32::<false>(to, self.mask, |lane| row[lane]),
+        if let Some(row) = row {
+            self.regs32[self.op.d as usize] = *black_box(&row);
         }
     }
 
     #[inline(always)]
     pub(super) fn put_wide(&mut self, row: Option<Lanes64>) {
-        let Some(row) = row else { return };
-        let (to, row) = (&mut self.r.regs64[self.op.d as usize], black_box(&row));
-        match FULL {
-            true => *to = *row,
-            false => store_lanes64::<false>(to, self.mask, |lane| row[lane]),
+        if let Some(row) = row {
+            self.regs64[self.op.d as usize] = *black_box(&row);
         }
     }
 
@@ -366,7 +358,9 @@ impl<const FULL: bool> RowOp<'_, '_, FULL> {
     #[inline(always)]
     pub(super) fn put_narrowed(&mut self, row: Option<Lanes64>) {
         let Some(row) = row else { return };
-        let (to, row) = (&mut self.r.regs32[self.op.d as usize], black_box(&row));
-        store_lanes32::<FULL>(to, self.mask, |lane| row[lane] as u32);
+        let (to, row) = (&mut self.regs32[self.op.d as usize], black_box(&row));
+        for (to, value) in to.iter_mut().zip(row) {
+            *to = *value as u32;
+        }
     }
 }

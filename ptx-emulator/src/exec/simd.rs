@@ -3,6 +3,44 @@
 //!
 //! With `allocation`, this is the crate's only module with `unsafe` code, its submodules included.
 
+/// A function that is compiled for the vector instructions of each level.
+macro_rules! at_level {
+    (
+        $(#[$about:meta])*
+        $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
+    ) => {
+        $(#[$about])*
+        pub(in crate::exec) fn $name(level: Level, $($argument: $type),*) -> $result {
+            #[inline(never)]
+            fn portable($($argument: $type),*) -> $result {
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2")]
+            fn avx2($($argument: $type),*) -> $result {
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
+            fn avx512($($argument: $type),*) -> $result {
+                $body
+            }
+
+            match level {
+                Level::Portable => portable($($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
+                Level::Avx2 => unsafe { avx2($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+                Level::Avx512 => unsafe { avx512($($argument),*) },
+            }
+        }
+    };
+}
+
 mod compare;
 mod gather;
 mod runs;
@@ -30,7 +68,7 @@ use crate::ir::{FloatFunction, LaneOp, MatrixInputs, Shuffle};
 use crate::observer::Observer;
 pub(super) use compare::{compare_wide, compare_words};
 pub(super) use gather::{Places, Words, gather, gather_row};
-pub(super) use runs::micro_ops;
+pub(super) use runs::{function, micro_ops, restore, restore_wide};
 
 /// Vector instructions that the inner loop is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,44 +233,6 @@ fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
             *sum = a.mul_add(*b, *sum);
         }
     }
-}
-
-/// A function that is compiled for the vector instructions of each level.
-macro_rules! at_level {
-    (
-        $(#[$about:meta])*
-        $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
-    ) => {
-        $(#[$about])*
-        pub(super) fn $name(level: Level, $($argument: $type),*) -> $result {
-            #[inline(never)]
-            fn portable($($argument: $type),*) -> $result {
-                $body
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,bmi2")]
-            fn avx2($($argument: $type),*) -> $result {
-                $body
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
-            fn avx512($($argument: $type),*) -> $result {
-                $body
-            }
-
-            match level {
-                Level::Portable => portable($($argument),*),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
-                Level::Avx2 => unsafe { avx2($($argument),*) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
-                Level::Avx512 => unsafe { avx512($($argument),*) },
-            }
-        }
-    };
 }
 
 at_level! {
@@ -408,6 +408,16 @@ fn narrow(values: &[f32; 64]) -> Lanes32 {
 fn halves_f16c(function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
     let [a, b, c] = x;
     super::rows::half::flat(function, || widen(a), || widen(b), || widen(c)).map(|row| narrow(&row))
+}
+
+/// The integral part of a number of a magnitude of up to 2^30, without the questions of `as`.
+#[inline(always)]
+pub(super) fn truncate(value: f32) -> i32 {
+    const LIMIT: f32 = (1 << 30) as f32;
+    let value = if value < LIMIT { value } else { LIMIT };
+    let value = if value > -LIMIT { value } else { -LIMIT };
+    // SAFETY: the value is a number from -2^30 to 2^30, since a NaN is not less than the limit.
+    unsafe { value.to_int_unchecked() }
 }
 
 /// [`tensor_sum::aligned_sum`]

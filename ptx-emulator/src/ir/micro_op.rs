@@ -19,14 +19,48 @@ pub(crate) struct MicroOp {
     pub a: u32,
     pub b: u32,
     pub c: u32,
-    /// A constant or a fourth register, as the code says.
+    /// A constant, as the code says.
     pub extra: u32,
+    pub written: Written,
+}
+
+/// What a micro-operation writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Word,
+    /// Both of `d` and `b`.
+    TwoWords,
+    Wide,
+    /// It does not write lanes outside of its mask: those of predicates and of [`Code::Lane`].
+    InMask,
 }
 
 impl MicroOp {
     /// Whether it works on registers alone.
     pub(crate) fn is_on_registers(&self) -> bool {
         self.code != Code::Other
+    }
+
+    /// What an operation of this code and these destinations writes.
+    pub(crate) fn written(code: Code) -> Written {
+        use Code::*;
+        match code {
+            Unpack => Written::TwoWords,
+            Move64 | Not64 | Neg64 | FloatNeg64 | FloatAbs64 | Add64 | Sub64 | Mul64
+            | MulHighUnsigned64 | MulHighSigned64 | And64 | Or64 | Xor64 | MinUnsigned64
+            | MinSigned64 | MaxUnsigned64 | MaxSigned64 | FloatAdd64 | FloatSub64 | FloatMul64
+            | FloatDiv64 | FloatMin64 | FloatMax64 | ShiftLeft64 | ShiftRightUnsigned64
+            | ShiftRightSigned64 | MulAdd64 | FloatFma64 | MulWideUnsigned | MulWideSigned
+            | MulAddWideUnsigned | MulAddWideSigned | WidenUnsigned | WidenSigned | Pack
+            | Select64 | FloatToDouble | SignedToDouble => Written::Wide,
+            MovePredicate | Equal32 | LessSigned32 | LessUnsigned32 | FloatEqual32
+            | FloatNotEqual32 | FloatLess32 | FloatLessEqual32 | FloatUnordered32 | Equal64
+            | LessSigned64 | LessUnsigned64 | FloatEqual64 | FloatNotEqual64 | FloatLess64
+            | FloatLessEqual64 | FloatUnordered64 | FlushedEqual32 | FlushedNotEqual32
+            | FlushedLess32 | FlushedLessEqual32 | FlushedUnordered32 | PredicateAnd
+            | PredicateOr | PredicateXor | PredicateNot | Lane | Other => Written::InMask,
+            _ => Written::Word,
+        }
     }
 
     /// Whether it can be part of a run.

@@ -21,7 +21,7 @@ pub(in super::super) fn flushed(row: &Lanes32) -> Lanes32 {
 
 /// Executes it; nothing where its code is none of these.
 #[inline(always)]
-pub(in super::super) fn execute<const FULL: bool>(row: &mut RowOp<'_, '_, FULL>) {
+pub(in super::super) fn execute(row: &mut RowOp<'_>) {
     use FloatFunction::{
         Add, CopySign, Div, DivApprox, Exp2, Fma, Log2, Max, Min, Mul, Rcp, RsqrtApprox, Sqrt, Sub,
     };
@@ -51,7 +51,7 @@ pub(in super::super) fn execute<const FULL: bool>(row: &mut RowOp<'_, '_, FULL>)
 }
 
 #[inline(always)]
-fn integers<const FULL: bool>(row: &mut RowOp<'_, '_, FULL>) {
+fn integers(row: &mut RowOp<'_>) {
     use IntegerFunction::{
         Abs, Add, And, Div, LeadingZeros, Or, PopulationCount, Rem, ReverseBits, Sub, Xor,
     };
@@ -86,7 +86,7 @@ fn integers<const FULL: bool>(row: &mut RowOp<'_, '_, FULL>) {
 }
 
 #[inline(always)]
-fn conversions<const FULL: bool>(row: &mut RowOp<'_, '_, FULL>) {
+fn conversions(row: &mut RowOp<'_>) {
     use Rounding::{Down, NearestEven, Up, Zero};
     use Type::{Bf16, F16, F32, F64, S32, U8, U32};
     match row.op.code {

@@ -11,18 +11,18 @@ use std::arch::x86_64::{
 
 use super::super::arithmetic;
 use super::super::vector::{Lanes32, Lanes64};
+use super::{Instructions, Level};
 use crate::ir::Comparison;
 
-/// One bit for each lane. `AVX512`: only where the processor has AVX-512, as in code that is
-/// compiled for [`Level::Avx512`](super::Level::Avx512).
+/// One bit for each lane, in code that is compiled for the instructions `V`.
 #[inline(always)]
-pub(in super::super) fn compare_words<const AVX512: bool>(
+pub(in super::super) fn compare_words<V: Instructions>(
     comparison: Comparison,
     [a, b]: [&Lanes32; 2],
 ) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if AVX512 {
-        // SAFETY: `AVX512` is true in code alone that runs where the processor has AVX-512F.
+    if V::LEVEL == Level::Avx512 {
+        // SAFETY: code for `Level::Avx512` runs only where the processor has AVX-512F.
         return unsafe { words(comparison, a, b) };
     }
     arithmetic::compare32(comparison, a, b)
@@ -30,13 +30,13 @@ pub(in super::super) fn compare_words<const AVX512: bool>(
 
 /// As [`compare_words`].
 #[inline(always)]
-pub(in super::super) fn compare_wide<const AVX512: bool>(
+pub(in super::super) fn compare_wide<V: Instructions>(
     comparison: Comparison,
     [a, b]: [&Lanes64; 2],
 ) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if AVX512 {
-        // SAFETY: `AVX512` is true in code alone that runs where the processor has AVX-512F.
+    if V::LEVEL == Level::Avx512 {
+        // SAFETY: code for `Level::Avx512` runs only where the processor has AVX-512F.
         return unsafe { wide(comparison, a, b) };
     }
     arithmetic::compare64(comparison, a, b)
