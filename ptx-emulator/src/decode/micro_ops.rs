@@ -8,7 +8,7 @@ use crate::ir::{
 use ptx_syntax::ast::Type;
 
 /// One for each operation of the program, in its order.
-pub(super) fn of_program(program: &Program) -> Vec<MicroOp> {
+pub(crate) fn of_program(program: &Program) -> Vec<MicroOp> {
     let lower = |op: &Op| of_op(op, &program.lane_ops);
     let mut all: Vec<MicroOp> = program.code.iter().map(|inst| lower(&inst.op)).collect();
     for block in &program.blocks {

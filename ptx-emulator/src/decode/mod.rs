@@ -20,7 +20,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod mentions;
-mod micro_ops;
+pub(crate) mod micro_ops;
 mod modifiers;
 mod names;
 mod operand;

@@ -10,6 +10,9 @@
 //! functions below belong to one `match`, which the compiler puts together again: the last arm of
 //! each leads to the next.
 
+#[cfg(test)]
+mod tests;
+
 use std::hint::black_box;
 
 use super::simd::{self, Instructions};
