@@ -12,6 +12,7 @@ mod instruction;
 mod lane;
 mod matrix;
 mod memory;
+mod micro_op;
 mod symbols;
 mod system;
 mod texture;
@@ -37,6 +38,7 @@ pub(crate) use memory::{
     WideAtomic, WideFunction,
 };
 pub use memory::{AccessKind, Space};
+pub(crate) use micro_op::{Code, MicroOp, Written as WrittenRows};
 pub(crate) use symbols::{FunctionSymbol, Label, NamedRegister, Symbols, Written};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
@@ -332,6 +334,8 @@ pub(crate) struct SharedVariable {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
     pub code: Vec<Inst>,
+    /// By number of the operation in `code`.
+    pub micro_ops: Vec<MicroOp>,
     pub info: Vec<Info>,
     pub blocks: Vec<Block>,
     /// The kernel itself is function 0.

@@ -20,6 +20,7 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod mentions;
+pub(crate) mod micro_ops;
 mod modifiers;
 mod names;
 mod operand;
@@ -116,6 +117,7 @@ pub(crate) fn decode(
     }
     link(tree, text, kernel, &mut program)?;
     program.lines = bodies.lines;
+    program.micro_ops = micro_ops::of_program(&program);
     Ok(program)
 }
 

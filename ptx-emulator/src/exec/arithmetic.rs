@@ -1,7 +1,7 @@
 //! The vectorised arithmetic operations.
 
 use super::float::{bits32, bits64, max32, max64, min32, min64};
-use super::vector::{Lanes32, Registers, collect, store_lanes32, store_lanes64};
+use super::vector::{Lanes32, Lanes64, Registers, collect, store_lanes32, store_lanes64};
 use crate::ir::{Binary, Comparison, Shift, Ternary, Unary};
 
 fn f32_of(bits: u32) -> f32 {
@@ -239,8 +239,7 @@ pub(crate) fn shift64<const FULL: bool>(
 }
 
 #[inline(always)]
-pub(crate) fn compare32(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
-    let (a, b) = (&r.regs32[a as usize], &r.regs32[b as usize]);
+pub(crate) fn compare32(op: Comparison, a: &Lanes32, b: &Lanes32) -> u32 {
     match op {
         Comparison::Equal => collect(|i| a[i] == b[i]),
         Comparison::LessUnsigned => collect(|i| a[i] < b[i]),
@@ -256,8 +255,7 @@ pub(crate) fn compare32(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u3
 }
 
 #[inline(always)]
-pub(crate) fn compare64(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
-    let (a, b) = (&r.regs64[a as usize], &r.regs64[b as usize]);
+pub(crate) fn compare64(op: Comparison, a: &Lanes64, b: &Lanes64) -> u32 {
     match op {
         Comparison::Equal => collect(|i| a[i] == b[i]),
         Comparison::LessUnsigned => collect(|i| a[i] < b[i]),

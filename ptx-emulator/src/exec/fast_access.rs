@@ -1,11 +1,12 @@
 //! The fast paths of loads and stores of full warps.
 
 use super::access::{extend, stored_values};
-use super::access_pattern::AccessPattern;
+use super::access_pattern::{AccessPattern, Shape};
 use super::lane_offsets::{LaneOffsets, Report};
 use super::run::Run;
 use super::transfer::{
-    Global, Source, Target, Transfer, read_row, read32, read64, write_row, write32, write64,
+    Global, Shared, Source, Target, Transfer, read_row, read_vectors, read32, read64, write_row,
+    write_vectors, write32, write64,
 };
 use super::vector::{LANES, Lanes32, Registers};
 use super::{Launch, simd};
@@ -29,10 +30,11 @@ impl<O: Observer> Run<'_, '_, O> {
         let at = location.offset / 4;
         match location.space {
             Space::Shared => {
-                let source = &&*self.shared;
-                if !read_row(source, at, pattern, self.r.regs32) {
+                let (words, level) = (&*self.shared, self.launch.level);
+                if !read_row(&Shared { words, level }, at, pattern, self.r.regs32) {
                     let load = &self.program.loads[index];
-                    load_all(&&self.shared[at..], load, pattern, &mut self.r);
+                    let words = &words[at..];
+                    load_all(&Shared { words, level }, load, pattern, &mut self.r);
                 }
             }
             Space::Local => load_local(self.local, &self.program.loads[index], at, &mut self.r),
@@ -177,7 +179,10 @@ impl Sources<'_, '_> {
         };
         let at = location.offset / 4;
         match location.space {
-            Space::Shared => read_row(&self.shared, at, pattern, registers),
+            Space::Shared => {
+                let (words, level) = (self.shared, self.launch.level);
+                read_row(&Shared { words, level }, at, pattern, registers)
+            }
             _ => {
                 let allocation = &self.launch.allocations[location.allocation as usize];
                 let (words, level) = (allocation.words(), self.launch.level);
@@ -270,6 +275,17 @@ fn observe_first<O: Observer>(
 /// Loads every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
 fn load_all(source: &impl Source, load: &Load, pattern: &AccessPattern, r: &mut Registers<'_>) {
+    if pattern.whole == Shape::Consecutive {
+        match (pattern.count, pattern.registers) {
+            (2, [a, b, ..]) => {
+                return read_vectors::<2, { 2 * LANES }>(source, [a, b], r.regs32);
+            }
+            (4, registers) => {
+                return read_vectors::<4, { 4 * LANES }>(source, registers, r.regs32);
+            }
+            _ => {}
+        }
+    }
     match (load.single, load.bytes) {
         (Some(Register::Reg32(reg)), _) => {
             read32(source, pattern, 0, &mut r.regs32[reg.0 as usize]);
@@ -303,6 +319,19 @@ fn load_all(source: &impl Source, load: &Load, pattern: &AccessPattern, r: &mut 
 /// Stores every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
 fn store_all(target: &mut impl Target, store: &Store, pattern: &AccessPattern, r: &Registers<'_>) {
+    if pattern.whole == Shape::Consecutive && store.bytes == 4 {
+        use Register::Reg32 as Word;
+        match *store.sources.as_slice() {
+            [Word(a), Word(b)] => {
+                return write_vectors::<2, { 2 * LANES }>(target, [a.0, b.0], r.regs32);
+            }
+            [Word(a), Word(b), Word(c), Word(d)] => {
+                let registers = [a.0, b.0, c.0, d.0];
+                return write_vectors::<4, { 4 * LANES }>(target, registers, r.regs32);
+            }
+            _ => {}
+        }
+    }
     let step = store.bytes as usize / 4;
     for (index, source) in store.sources.iter().enumerate() {
         let element = index * step;

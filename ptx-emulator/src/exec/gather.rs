@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use super::run::Run;
 use super::simd;
 use super::transfer::join;
-use super::vector::{LANES, Lanes32, Registers};
+use super::vector::{LANES, Lanes32, Registers, store_lanes32};
 use super::warp_ops::{lanes, read, write};
 use crate::address_space::GLOBAL_BASE;
-use crate::ir::{Load, Register, Space, Store};
+use crate::ir::{Load, Reg32, Register, Space, Store};
 use crate::observer::Observer;
 
 /// The memory that holds the accesses of all lanes.
@@ -91,6 +91,12 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         if load.strong && load.bytes == 8 {
             return false;
         }
+        if let Some(Register::Reg32(to)) = load.single
+            && load.bytes <= 4
+            && self.gather_words(index, (space, addresses, mask), to)
+        {
+            return true;
+        }
         let mut near = self.patterns[index].near;
         let place = self.place_near(space, addresses, mask, (bytes, false), &mut near);
         self.patterns[index].near = near;
@@ -121,6 +127,63 @@ impl<'r, O: Observer> Run<'r, '_, O> {
             fence(Ordering::SeqCst);
         }
         true
+    }
+
+    /// A load of at most a word in each lane, by the processor's instruction for that; false, with
+    /// nothing done, where there is none, or where an access would fault.
+    #[inline(always)]
+    fn gather_words(
+        &mut self,
+        index: usize,
+        (space, addresses, mask): (Space, &[u64; LANES], u32),
+        to: Reg32,
+    ) -> bool {
+        let load = &self.program.loads[index];
+        let (words, base, length) = match space {
+            Space::Shared => {
+                let length = u64::from(self.launch.shared_bytes);
+                (simd::Words::from(&*self.shared), 0, length)
+            }
+            Space::Global | Space::Const => {
+                let first = addresses[mask.trailing_zeros() as usize % LANES];
+                let (launch, near) = (self.launch, &mut self.patterns[index].near);
+                match launch.allocation_near(near, first, u64::from(load.bytes)) {
+                    Some(allocation) if !allocation.is_heap => {
+                        let words = simd::Words::from(allocation.words());
+                        (words, allocation.base, allocation.bytes)
+                    }
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        };
+        let Some(last) = length.checked_sub(u64::from(load.bytes)) else {
+            return false;
+        };
+        let places = simd::Places {
+            addresses,
+            base,
+            last,
+            bytes: load.bytes,
+            mask,
+        };
+        let to = &mut self.r.regs32[to.0 as usize];
+        let level = self.launch.level;
+        let done = match load.bytes {
+            4 => simd::gather(level, words, places, to),
+            _ => {
+                let mut row = [0; LANES];
+                let done = simd::gather(level, words, places, &mut row);
+                if done {
+                    simd::parts(level, &row, (addresses, Part::of(load)), mask, to);
+                }
+                done
+            }
+        };
+        if done && load.acquire {
+            fence(Ordering::SeqCst);
+        }
+        done
     }
 
     /// A store of all lanes of a mask; as [`Self::load_together`].
@@ -166,7 +229,9 @@ impl<'r, O: Observer> Run<'r, '_, O> {
                 });
             }
             Backing::Global(words, _) if store.bytes < 4 => {
-                accesses.store_parts(store, &self.r, words);
+                if !accesses.store_row_of_parts(store, &self.r, words) {
+                    accesses.store_parts(store, &self.r, words);
+                }
             }
             Backing::Global(words, _) => {
                 accesses.store(store, &self.r, |word, _, _, value| {
@@ -273,6 +338,34 @@ impl LaneAddresses<'_> {
         }
     }
 
+    /// Consecutive bytes or halves of a full warp, from the start of a word on: whole words. False,
+    /// with nothing done, for others.
+    fn store_row_of_parts(&self, store: &Store, r: &Registers<'_>, words: &[AtomicU32]) -> bool {
+        let (&[Register::Reg32(from)], u32::MAX) = (store.sources.as_slice(), self.mask) else {
+            return false;
+        };
+        let (bytes, first) = (store.bytes, self.addresses[0]);
+        let mut different = first.wrapping_sub(self.base) & 3;
+        for (lane, address) in self.addresses.iter().enumerate() {
+            different |= address ^ first.wrapping_add(lane as u64 * u64::from(bytes));
+        }
+        if different != 0 || !matches!(bytes, 1 | 2) {
+            return false;
+        }
+        let at = first.wrapping_sub(self.base) as usize / 4;
+        let in_word = 4 / bytes as usize;
+        let values = r.regs32[from.0 as usize].chunks_exact(in_word);
+        for (word, parts) in words[at..].iter().zip(values) {
+            let mut value = 0;
+            for (place, part) in parts.iter().enumerate() {
+                let bits = u32::MAX >> (32 - 8 * bytes);
+                value |= (part & bits) << (8 * bytes * place as u32);
+            }
+            word.store(value, Ordering::Relaxed);
+        }
+        true
+    }
+
     /// Stores parts of words to global memory: what neighbouring lanes store to one word at once.
     #[inline(always)]
     fn store_parts(&self, store: &Store, r: &Registers<'_>, words: &[AtomicU32]) {
@@ -316,9 +409,22 @@ fn part_of_word(bytes: u32, at: usize, value: u32) -> (u32, u32) {
     }
 }
 
+/// What registers hold of the words that were loaded.
+#[inline(always)]
+pub(super) fn parts(
+    words: &Lanes32,
+    (addresses, part): (&[u64; LANES], Part),
+    mask: u32,
+    to: &mut Lanes32,
+) {
+    store_lanes32::<false>(to, mask, |lane| {
+        part.of_word(words[lane], addresses[lane] as usize)
+    });
+}
+
 /// How a register holds what was loaded of a word.
 #[derive(Clone, Copy)]
-struct Part {
+pub(super) struct Part {
     /// Bits of a word that are not loaded.
     unused: u32,
     signed: bool,

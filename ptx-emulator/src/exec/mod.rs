@@ -27,6 +27,7 @@ mod map_edit;
 mod matrix;
 mod mbarrier;
 mod mbarrier_object;
+mod micro_ops;
 mod product;
 mod rare;
 mod replaced_sum;

@@ -16,7 +16,6 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(never)]
     pub(super) fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
         match op {
-            Op::Lane(index) => self.lane_op(index, mask),
             Op::WideAtomic(index) => return self.wide_atomic(index, mask),
             Op::Alloca(index) => return self.alloca(index, mask),
             Op::MapEdit(index) => return self.edit_tensor_map(index, mask),
@@ -78,41 +77,38 @@ impl<O: Observer> Run<'_, '_, O> {
             warp_ops::write(&mut self.r, to, lane, value);
         }
     }
+}
 
-    pub(super) fn lane_op(&mut self, index: u32, mask: u32) {
-        let op = &self.program.lane_ops[index as usize];
-        let (level, r) = (self.launch.level, &mut self.r);
-        let done = match op.function {
-            LaneFunction::AddCarry(_) | LaneFunction::SubCarry(_) => {
-                simd::carry_op(level, r, op, mask)
-            }
-            _ if op.carry_out.is_some() => false,
-            LaneFunction::Integer(IntegerFunction::InsertField, _) => {
-                simd::insert_field_op(level, r, op, mask)
-            }
-            LaneFunction::Float(_, format)
-                if matches!(format.ty, Type::F16 | Type::F16x2) && halves(level, r, op, mask) =>
-            {
-                true
-            }
-            _ => match op.is_narrow() {
-                true => simd::lane_op(level, r, op, mask),
-                false => simd::wide_lane_op(level, r, op, mask),
-            },
-        };
-        if done {
-            return;
+/// An operation that has no code of its own.
+pub(super) fn lane_op(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) {
+    let done = match op.function {
+        LaneFunction::AddCarry(_) | LaneFunction::SubCarry(_) => simd::carry_op(level, r, op, mask),
+        _ if op.carry_out.is_some() => false,
+        LaneFunction::Integer(IntegerFunction::InsertField, _) => {
+            simd::insert_field_op(level, r, op, mask)
         }
-        for lane in lanes(mask) {
-            let mut x = [0; 4];
-            for (value, argument) in x.iter_mut().zip(&op.arguments) {
-                *value = warp_ops::read(&self.r, *argument, lane);
-            }
-            let (result, carry) = lane::evaluate(op.function, x);
-            warp_ops::write(&mut self.r, op.destination, lane, result);
-            if let Some(to) = op.carry_out {
-                warp_ops::write(&mut self.r, Register::Predicate(to), lane, u64::from(carry));
-            }
+        LaneFunction::Float(_, format)
+            if matches!(format.ty, Type::F16 | Type::F16x2) && halves(level, r, op, mask) =>
+        {
+            true
+        }
+        _ => match op.is_narrow() {
+            true => simd::lane_op(level, r, op, mask),
+            false => simd::wide_lane_op(level, r, op, mask),
+        },
+    };
+    if done {
+        return;
+    }
+    for lane in lanes(mask) {
+        let mut x = [0; 4];
+        for (value, argument) in x.iter_mut().zip(&op.arguments) {
+            *value = warp_ops::read(r, *argument, lane);
+        }
+        let (result, carry) = lane::evaluate(op.function, x);
+        warp_ops::write(r, op.destination, lane, result);
+        if let Some(to) = op.carry_out {
+            warp_ops::write(r, Register::Predicate(to), lane, u64::from(carry));
         }
     }
 }

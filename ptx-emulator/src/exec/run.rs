@@ -6,11 +6,12 @@ use super::async_copy::CopyQueue;
 use super::cluster::Peer;
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
-use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
+use super::simd::Instructions;
+use super::vector::{LANES, Lanes32, Registers, collect};
 use super::warpgroup::WgmmaQueue;
 use super::{Launch, arithmetic, simd};
 use crate::error::FaultKind;
-use crate::ir::{Guard, Inst, InstructionId, Op, PredicateOp, Program, Terminator, Ternary};
+use crate::ir::{Guard, Inst, InstructionId, MicroOp, Op, Program, Terminator, Ternary};
 use crate::observer::{Event, Observer, Wants, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
@@ -78,113 +79,12 @@ pub(crate) struct Run<'r, 'l, O> {
     pub info: u32,
 }
 
-/// The operations on registers alone, and what to do with the others. A function would have to say
-/// which of the two it did, which the loop would pay for.
-macro_rules! operations {
-    ($full:ident, $r:ident, $op:ident, $mask:ident, { $($others:tt)* }) => {{
-        match *$op {
-        Op::Move32(d, a) => $r.map_32::<$full>($mask, d.0, a.0, |x| x),
-        Op::Move64(d, a) => $r.map_64::<$full>($mask, d.0, a.0, |x| x),
-        Op::MovePredicate(d, a) => $r.set_predicate($mask, d.0, $r.predicates[a.0 as usize]),
-        Op::Unary32(op, d, a) => arithmetic::unary32::<$full>($r, $mask, op, d.0, a.0),
-        Op::Unary64(op, d, a) => arithmetic::unary64::<$full>($r, $mask, op, d.0, a.0),
-        Op::Binary32(op, d, a, b) => {
-            arithmetic::binary32::<$full>($r, $mask, op, d.0, (a.0, b.0));
-        }
-        Op::Binary64(op, d, a, b) => {
-            arithmetic::binary64::<$full>($r, $mask, op, d.0, (a.0, b.0));
-        }
-        Op::Shift32(op, d, a, b) => {
-            arithmetic::shift32::<$full>($r, $mask, op, d.0, (a.0, b.0));
-        }
-        Op::Shift64(op, d, a, b) => {
-            arithmetic::shift64::<$full>($r, $mask, op, d.0, a.0, b.0);
-        }
-        Op::Ternary32(op, d, a, b, c) => {
-            arithmetic::ternary32::<$full>($r, $mask, op, d.0, (a.0, b.0, c.0));
-        }
-        Op::Ternary64(op, d, a, b, c) => {
-            arithmetic::ternary64::<$full>($r, $mask, op, d.0, (a.0, b.0, c.0));
-        }
-        Op::MulWide(signed, d, a, b) => match signed {
-            false => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| {
-                u64::from(x) * u64::from(y)
-            }),
-            true => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, b.0), |x, y| {
-                (i64::from(x as i32) * i64::from(y as i32)) as u64
-            }),
-        },
-        Op::MulAddWide(signed, d, a, b, c) => {
-            let (a, b) = (&$r.regs32[a.0 as usize], &$r.regs32[b.0 as usize]);
-            let c = $r.regs64[c.0 as usize];
-            let to = &mut $r.regs64[d.0 as usize];
-            match signed {
-                false => store_lanes64::<$full>(to, $mask, |i| {
-                    (u64::from(a[i]) * u64::from(b[i])).wrapping_add(c[i])
-                }),
-                true => store_lanes64::<$full>(to, $mask, |i| {
-                    let product = i64::from(a[i] as i32) * i64::from(b[i] as i32);
-                    (product as u64).wrapping_add(c[i])
-                }),
-            }
-        }
-        Op::Widen(signed, d, a) => match signed {
-            false => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
-            true => $r.map2_32_to_64::<$full>($mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
-        },
-        Op::Narrow(d, a) => $r.map_64_to_32::<$full>($mask, d.0, a.0, |x| x as u32),
-        Op::Pack(d, low, high) => {
-            $r.map2_32_to_64::<$full>($mask, d.0, (low.0, high.0), |x, y| {
-                u64::from(x) | u64::from(y) << 32
-            });
-        }
-        Op::Unpack(low, high, a) => {
-            $r.map_64_to_32::<$full>($mask, low.0, a.0, |x| x as u32);
-            $r.map_64_to_32::<$full>($mask, high.0, a.0, |x| (x >> 32) as u32);
-        }
-        Op::Compare32(op, negated, d, a, b) => {
-            let bits = arithmetic::compare32($r, op, a.0, b.0);
-            $r.set_predicate($mask, d.0, if negated { !bits } else { bits });
-        }
-        Op::Compare64(op, negated, d, a, b) => {
-            let bits = arithmetic::compare64($r, op, a.0, b.0);
-            $r.set_predicate($mask, d.0, if negated { !bits } else { bits });
-        }
-        Op::Select32(d, a, b, p) => {
-            let bits = $r.predicates[p.0 as usize];
-            let (a, b) = ($r.regs32[a.0 as usize], $r.regs32[b.0 as usize]);
-            store_lanes32::<$full>(&mut $r.regs32[d.0 as usize], $mask, |i| {
-                if bits >> i & 1 != 0 { a[i] } else { b[i] }
-            });
-        }
-        Op::Select64(d, a, b, p) => {
-            let bits = $r.predicates[p.0 as usize];
-            let (a, b) = ($r.regs64[a.0 as usize], $r.regs64[b.0 as usize]);
-            store_lanes64::<$full>(&mut $r.regs64[d.0 as usize], $mask, |i| {
-                if bits >> i & 1 != 0 { a[i] } else { b[i] }
-            });
-        }
-        Op::PredicateBinary(op, d, a, b) => {
-            let (a, b) = ($r.predicates[a.0 as usize], $r.predicates[b.0 as usize]);
-            let bits = match op {
-                PredicateOp::And => a & b,
-                PredicateOp::Or => a | b,
-                PredicateOp::Xor => a ^ b,
-            };
-            $r.set_predicate($mask, d.0, bits);
-        }
-        Op::PredicateNot(d, a) => $r.set_predicate($mask, d.0, !$r.predicates[a.0 as usize]),
-            $($others)*
-        }
-    }};
-}
-
 impl<O: Observer> Run<'_, '_, O> {
     /// Runs the lanes of `mask` from `block` on, up to a block of at least `limit`.
     ///
     /// `FULL`: the lanes are all that the warp has left, so whole registers may be written.
     #[inline(always)]
-    pub(super) fn segment<const FULL: bool>(
+    pub(super) fn segment<V: Instructions, const FULL: bool>(
         &mut self,
         mut block: u32,
         mask: u32,
@@ -215,21 +115,11 @@ impl<O: Observer> Run<'_, '_, O> {
                 block: block as usize,
                 active: mask,
             });
-            let code = &program.code[current.start as usize..current.end as usize];
+            let range = current.start as usize..current.end as usize;
+            let (code, ops) = (&program.code[range.clone()], &program.micro_ops[range]);
             match current.members {
-                None => {
-                    let mut rest = code;
-                    while let [inst, ..] = rest {
-                        if inst.frequent {
-                            rest = self.frequent::<FULL>(rest, mask);
-                        }
-                        if let [inst, behind @ ..] = rest {
-                            self.step::<FULL>(inst, mask)?;
-                            rest = behind;
-                        }
-                    }
-                }
-                Some(members) => self.exec_sync(code, members.0, mask)?,
+                None => self.straight::<V, FULL>(code, ops, mask)?,
+                Some(members) => self.exec_sync((code, ops), members.0, mask)?,
             }
             match &current.terminator {
                 Terminator::Jump(next) => {
@@ -276,6 +166,48 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
+    /// The operations of a basic block.
+    #[inline(always)]
+    fn straight<V: Instructions, const FULL: bool>(
+        &mut self,
+        code: &[Inst],
+        ops: &[MicroOp],
+        mask: u32,
+    ) -> Outcome {
+        let (mut code, mut ops) = (code, ops);
+        while let ([inst, ..], [op, ..]) = (code, ops) {
+            let mut done = usize::from(op.run);
+            if done != 0 {
+                self.run_of::<V, FULL>(code, &ops[..done], mask);
+            } else if inst.frequent {
+                done = self.frequent::<FULL>(code, mask);
+            }
+            if done == 0 {
+                self.step::<FULL>(inst, op, mask)?;
+                done = 1;
+            }
+            (code, ops) = (&code[done..], &ops[done..]);
+        }
+        Ok(())
+    }
+
+    /// Executes a run of operations on registers.
+    #[inline(always)]
+    fn run_of<V: Instructions, const FULL: bool>(
+        &mut self,
+        code: &[Inst],
+        ops: &[MicroOp],
+        mask: u32,
+    ) {
+        for inst in &code[..ops.len()] {
+            if inst.first {
+                self.observe_instruction(inst.info, mask);
+            }
+        }
+        self.info = code[ops.len() - 1].info;
+        simd::micro_ops(V::LEVEL, FULL, &mut self.r, self.program, ops, mask);
+    }
+
     #[inline(always)]
     fn observe_instruction(&mut self, info: u32, executing: u32) {
         self.observer.notify(Event::Instruction {
@@ -305,13 +237,18 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// A `.sync` operation: lanes that give the same member mask execute it at once.
     #[inline(never)]
-    fn exec_sync(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
+    fn exec_sync(
+        &mut self,
+        (code, ops): (&[Inst], &[MicroOp]),
+        members: u32,
+        mask: u32,
+    ) -> Outcome {
         let members = self.r.regs32[members as usize];
         let first = members[mask.trailing_zeros() as usize % LANES];
         let different = members
             .iter()
             .fold(0, |any, members| any | (members ^ first));
-        for inst in code {
+        for (inst, op) in code.iter().zip(ops) {
             self.info = inst.info;
             self.observe_instruction(inst.info, mask);
             if O::WARP_SYNCS {
@@ -329,7 +266,7 @@ impl<O: Observer> Run<'_, '_, O> {
                         let op = &self.program.shuffles[index as usize];
                         simd::shuffle(self.launch.level, &mut self.r, op, group);
                     }
-                    _ => self.execute_masked(&inst.op, group)?,
+                    _ => self.execute_masked(&inst.op, op, group)?,
                 }
                 rest &= !group;
                 if rest == 0 {
@@ -385,10 +322,10 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// Executes the frequent operations at the start of the code, up to a load whose pattern is not
-    /// known or not reported yet; returns the code after them. Few values are live here, so that
-    /// they stay in the processor's registers.
+    /// known or not reported yet; returns their number. Few values are live here, so that they stay
+    /// in the processor's registers.
     #[inline(always)]
-    fn frequent<'c, const FULL: bool>(&mut self, code: &'c [Inst], mask: u32) -> &'c [Inst] {
+    fn frequent<const FULL: bool>(&mut self, code: &[Inst], mask: u32) -> usize {
         let regs32 = &mut *self.r.regs32;
         let sources = Sources {
             launch: self.launch,
@@ -422,18 +359,18 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             rest = behind;
         }
-        rest
+        code.len() - rest.len()
     }
 
     #[inline(always)]
-    fn step<const FULL: bool>(&mut self, inst: &Inst, mask: u32) -> Outcome {
+    fn step<const FULL: bool>(&mut self, inst: &Inst, op: &MicroOp, mask: u32) -> Outcome {
         self.info = inst.info;
         match inst.guard {
             None => {
                 if inst.first {
                     self.observe_instruction(inst.info, mask);
                 }
-                self.execute::<FULL>(&inst.op, mask)
+                self.execute::<FULL>(&inst.op, op, mask)
             }
             Some(guard) => {
                 let executing = self.guarded(guard) & mask;
@@ -449,7 +386,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
                 match executing {
                     0 => Ok(()),
-                    _ => self.execute_masked(&inst.op, executing),
+                    _ => self.execute_masked(&inst.op, op, executing),
                 }
             }
         }
@@ -457,32 +394,21 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// A predicated operation; outlined, since the loop would double in size.
     #[inline(never)]
-    fn execute_masked(&mut self, op: &Op, mask: u32) -> Outcome {
-        match *op {
-            Op::Load(index) => self.load::<false>(index, mask),
-            Op::Store(index) => self.store::<false>(index, mask),
-            _ if simd::operation(self.launch.level, &mut self.r, op, mask) => Ok(()),
-            _ => self.execute_rare(*op, mask),
-        }
+    fn execute_masked(&mut self, op: &Op, micro_op: &MicroOp, mask: u32) -> Outcome {
+        self.execute::<false>(op, micro_op, mask)
     }
 
     #[inline(always)]
-    fn execute<const FULL: bool>(&mut self, op: &Op, mask: u32) -> Outcome {
-        let r = &mut self.r;
-        operations!(FULL, r, op, mask, {
-            Op::Load(index) => return self.load::<FULL>(index, mask),
-            Op::Store(index) => return self.store::<FULL>(index, mask),
-            _ => return self.execute_rare(*op, mask),
-        });
-        Ok(())
+    fn execute<const FULL: bool>(&mut self, op: &Op, micro_op: &MicroOp, mask: u32) -> Outcome {
+        match *op {
+            Op::Load(index) => self.load::<FULL>(index, mask),
+            Op::Store(index) => self.store::<FULL>(index, mask),
+            _ if micro_op.is_on_registers() => {
+                let (level, ops) = (self.launch.level, std::slice::from_ref(micro_op));
+                simd::micro_ops(level, FULL, &mut self.r, self.program, ops, mask);
+                Ok(())
+            }
+            _ => self.execute_rare(*op, mask),
+        }
     }
-}
-
-/// An operation on registers alone; false, with nothing done, where it is one of the others.
-#[inline(always)]
-pub(super) fn operation<const FULL: bool>(r: &mut Registers<'_>, op: &Op, mask: u32) -> bool {
-    operations!(FULL, r, op, mask, {
-        _ => return false,
-    });
-    true
 }

@@ -1,28 +1,73 @@
 //! Picks the widest vector instructions of the processor at run time, and moves rows of words that
 //! other threads may access at the same time.
 //!
-//! With `allocation`, this is the crate's only module with `unsafe` code.
+//! With `allocation`, this is the crate's only module with `unsafe` code, its submodules included.
+
+/// A function that is compiled for the vector instructions of each level.
+macro_rules! at_level {
+    (
+        $(#[$about:meta])*
+        $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
+    ) => {
+        $(#[$about])*
+        pub(in crate::exec) fn $name(level: Level, $($argument: $type),*) -> $result {
+            #[inline(never)]
+            fn portable($($argument: $type),*) -> $result {
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2")]
+            fn avx2($($argument: $type),*) -> $result {
+                $body
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
+            fn avx512($($argument: $type),*) -> $result {
+                $body
+            }
+
+            match level {
+                Level::Portable => portable($($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
+                Level::Avx2 => unsafe { avx2($($argument),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+                Level::Avx512 => unsafe { avx512($($argument),*) },
+            }
+        }
+    };
+}
+
+mod compare;
+mod gather;
+mod halves;
+mod runs;
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{
-    _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_storeu_si128,
-    _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_loadu_ps, _mm256_storeu_ps,
-};
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::gather::Part;
 #[cfg(test)]
 use super::rows::wide::{self, WideLanes, WideOperands};
 #[cfg(test)]
 use super::rows::{self, Operands};
-use super::run::{self, RawFault, Run, Stop};
+use super::run::{RawFault, Run, Stop};
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
 use super::warp_ops;
 use super::{integer_matrix, rare};
 #[cfg(test)]
 use crate::ir::LaneFunction;
-use crate::ir::{FloatFunction, LaneOp, MatrixInputs, Op, Shuffle};
+use crate::ir::{LaneOp, MatrixInputs, Shuffle};
 use crate::observer::Observer;
+pub(super) use compare::{compare_wide, compare_words};
+pub(super) use gather::{Places, Words, gather, gather_row};
+pub(super) use halves::halves;
+pub(super) use runs::{function, micro_ops, restore, restore_wide};
 
 /// Vector instructions that the inner loop is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +114,33 @@ impl Level {
     }
 }
 
+/// Vector instructions as a type, so that the inner loop has no questions about them.
+pub(super) trait Instructions {
+    const LEVEL: Level;
+}
+
+pub(super) struct Portable;
+
+impl Instructions for Portable {
+    const LEVEL: Level = Level::Portable;
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx2 {
+    const LEVEL: Level = Level::Avx2;
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx512 {
+    const LEVEL: Level = Level::Avx512;
+}
+
 /// [`Run::segment`] with the vector instructions of `level`; `full` becomes its type parameter.
 pub(crate) fn segment<O: Observer>(
     level: Level,
@@ -111,7 +183,7 @@ fn portable<O: Observer, const FULL: bool>(
     mask: u32,
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
+    run.segment::<Portable, FULL>(block, mask, limit)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -122,7 +194,7 @@ fn avx2<O: Observer, const FULL: bool>(
     mask: u32,
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
+    run.segment::<Avx2, FULL>(block, mask, limit)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -133,7 +205,7 @@ fn avx512<O: Observer, const FULL: bool>(
     mask: u32,
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
+    run.segment::<Avx512, FULL>(block, mask, limit)
 }
 
 /// Adds products of a row of A and the rows of B to eight accumulators, each by a fused
@@ -162,44 +234,6 @@ fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
     }
 }
 
-/// A function that is compiled for the vector instructions of each level.
-macro_rules! at_level {
-    (
-        $(#[$about:meta])*
-        $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
-    ) => {
-        $(#[$about])*
-        pub(super) fn $name(level: Level, $($argument: $type),*) -> $result {
-            #[inline(never)]
-            fn portable($($argument: $type),*) -> $result {
-                $body
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,bmi2")]
-            fn avx2($($argument: $type),*) -> $result {
-                $body
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
-            fn avx512($($argument: $type),*) -> $result {
-                $body
-            }
-
-            match level {
-                Level::Portable => portable($($argument),*),
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
-                Level::Avx2 => unsafe { avx2($($argument),*) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
-                Level::Avx512 => unsafe { avx512($($argument),*) },
-            }
-        }
-    };
-}
-
 at_level! {
     /// Of each lane one bit: whether its address is no multiple of `bytes`, or more than `last`
     /// bytes behind the start of the memory.
@@ -209,13 +243,6 @@ at_level! {
             let address = addresses[lane];
             (address.wrapping_sub(start) > last) | (address & part != 0)
         })
-    };
-}
-
-at_level! {
-    /// [`run::operation`] in some lanes.
-    operation(r: &mut Registers<'_>, op: &Op, mask: u32) -> bool = {
-        run::operation::<false>(r, op, mask)
     };
 }
 
@@ -251,6 +278,13 @@ at_level! {
     /// [`warp_ops::shuffle_sources`]
     shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; 32], u32) = {
         warp_ops::shuffle_sources(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`super::gather::parts`]
+    parts(words: &Lanes32, what: (&[u64; 32], Part), mask: u32, to: &mut Lanes32) -> () = {
+        crate::exec::gather::parts(words, what, mask, to);
     };
 }
 
@@ -314,65 +348,14 @@ at_level! {
     };
 }
 
-/// An operation on pairs of f16 in all lanes, by the processor's conversions; none where it has
-/// none, or for other operations.
-pub(super) fn halves(level: Level, function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (function, x);
-    match level {
-        Level::Portable => None,
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Level::detect` makes `Avx2` and `Avx512` only if the processor has AVX2, FMA and
-        // F16C.
-        _ => unsafe { halves_f16c(function, x) },
-    }
-}
-
-/// The halves of a row, low half first.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn widen(words: &Lanes32) -> [f32; 64] {
-    let mut values = [0.0; 64];
-    let (from, to) = (words.as_chunks::<4>().0, values.as_chunks_mut::<8>().0);
-    for (from, to) in from.iter().zip(to) {
-        // SAFETY: `from` is readable for 16 bytes and `to` writable for 32; neither instruction
-        // needs more than the alignment of its elements.
-        unsafe {
-            let halves = _mm_loadu_si128(from.as_ptr().cast());
-            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
-        }
-    }
-    values
-}
-
-/// The inverse of [`widen`], to nearest; NaNs become the one of f16.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn narrow(values: &[f32; 64]) -> Lanes32 {
-    let mut words = [0; 32];
-    let (from, to) = (values.as_chunks::<8>().0, words.as_chunks_mut::<4>().0);
-    for (from, to) in from.iter().zip(to) {
-        // All of a NaN's bits but the sign: its upper ones are kept.
-        let known = from.map(|value| match value.is_nan() {
-            true => f32::from_bits(0x7fff_ffff),
-            false => value,
-        });
-        // SAFETY: `known` is readable for 32 bytes and `to` writable for 16; neither instruction
-        // needs more than the alignment of its elements.
-        unsafe {
-            let values = _mm256_loadu_ps(known.as_ptr());
-            let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values);
-            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
-        }
-    }
-    words
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn halves_f16c(function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
-    let [a, b, c] = x;
-    super::rows::half::flat(function, || widen(a), || widen(b), || widen(c)).map(|row| narrow(&row))
+/// The integral part of a number of a magnitude of up to 2^30, without the questions of `as`.
+#[inline(always)]
+pub(super) fn truncate(value: f32) -> i32 {
+    const LIMIT: f32 = (1 << 30) as f32;
+    let value = if value < LIMIT { value } else { LIMIT };
+    let value = if value > -LIMIT { value } else { -LIMIT };
+    // SAFETY: the value is a number from -2^30 to 2^30, since a NaN is not less than the limit.
+    unsafe { value.to_int_unchecked() }
 }
 
 /// [`tensor_sum::aligned_sum`]

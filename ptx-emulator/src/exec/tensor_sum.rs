@@ -12,6 +12,8 @@
 //! Tensor Cores and Matrix Cores", 2025): of `wgmma` of 8-bit floats, 13 bits after the binary
 //! point are in the sum and in the result.
 
+mod half_tile;
+
 use super::float::from_f64;
 use super::simd::{self, Level};
 use super::vector::{LANES, Lanes32};
@@ -520,6 +522,13 @@ pub(super) fn is_special(bits: u32) -> bool {
 /// What [`dot_product`] gives for each element.
 #[inline(always)]
 pub(super) fn tile(product: &Tile<'_>, d: &mut [u32]) {
+    let values = half_tile::Values::of(product);
+    if let Some(values) = &values {
+        return match product.columns % (2 * TILE_COLUMNS) {
+            0 => half_tile::tile_by::<{ 2 * TILE_COLUMNS }>(product, values, d),
+            _ => half_tile::tile_by::<TILE_COLUMNS>(product, values, d),
+        };
+    }
     match product.columns % (2 * TILE_COLUMNS) {
         0 => tile_by::<{ 2 * TILE_COLUMNS }>(product, d),
         _ => tile_by::<TILE_COLUMNS>(product, d),
@@ -560,18 +569,29 @@ fn tile_by<const COLUMNS: usize>(product: &Tile<'_>, d: &mut [u32]) {
                 sums[column] += (magnitude ^ sign) - sign;
             }
         }
-        let mut addends = [0i32; COLUMNS];
-        for column in 0..COLUMNS {
-            let below = (highest[column] - exponents[column]).min(31);
-            let bits = significands[column].unsigned_abs() << (FRACTION_BITS - 23);
-            let magnitude = (bits >> (below & 31)) as i32;
-            let sign = significands[column] >> 31;
-            addends[column] = (magnitude ^ sign) - sign;
-        }
+        let addends = addends(&significands, &exponents, &highest);
         for column in 0..COLUMNS {
             d[column] = truncated(sums[column], addends[column], highest[column]);
         }
     }
+}
+
+/// The elements of C, aligned to the largest exponent.
+#[inline(always)]
+fn addends<const COLUMNS: usize>(
+    significands: &[i32; COLUMNS],
+    exponents: &[i32; COLUMNS],
+    highest: &[i32; COLUMNS],
+) -> [i32; COLUMNS] {
+    let mut addends = [0i32; COLUMNS];
+    for column in 0..COLUMNS {
+        let below = (highest[column] - exponents[column]).min(31);
+        let bits = significands[column].unsigned_abs() << (FRACTION_BITS - 23);
+        let magnitude = (bits >> (below & 31)) as i32;
+        let sign = significands[column] >> 31;
+        addends[column] = (magnitude ^ sign) - sign;
+    }
+    addends
 }
 
 /// As [`to_f32`], of a sum that is given in two parts.

@@ -25,6 +25,10 @@ pub(super) trait Source {
 
     /// Neighbouring words.
     fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]);
+
+    /// The word number `element` behind each offset; false, with nothing done, where the processor
+    /// has no instruction for that.
+    fn gather(&self, offsets: &Lanes32, element: usize, to: &mut Lanes32) -> bool;
 }
 
 /// Words that the fast paths write. Indices are in bounds.
@@ -35,15 +39,26 @@ pub(super) trait Target {
     fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]);
 }
 
-impl Source for &[u32] {
+/// Words of shared memory.
+pub(super) struct Shared<'a> {
+    pub words: &'a [u32],
+    pub level: simd::Level,
+}
+
+impl Source for Shared<'_> {
     #[inline(always)]
     fn word(&self, at: usize) -> u32 {
-        self[at]
+        self.words[at]
     }
 
     #[inline(always)]
     fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
-        to.copy_from_slice(&self[at..][..N]);
+        to.copy_from_slice(&self.words[at..][..N]);
+    }
+
+    #[inline(always)]
+    fn gather(&self, offsets: &Lanes32, element: usize, to: &mut Lanes32) -> bool {
+        simd::gather_row(self.level, self.words.into(), offsets, element, to)
     }
 }
 
@@ -82,6 +97,11 @@ impl Source for Global<'_> {
         for (to, word) in to_rest.iter_mut().zip(rest) {
             *to = word.load(Ordering::Relaxed);
         }
+    }
+
+    #[inline(always)]
+    fn gather(&self, offsets: &Lanes32, element: usize, to: &mut Lanes32) -> bool {
+        simd::gather_row(self.level, self.words.into(), offsets, element, to)
     }
 }
 
@@ -159,6 +179,7 @@ pub(super) fn read32(
     match pattern.whole {
         Shape::Uniform => *to = [source.word(element); LANES],
         Shape::Consecutive if adjacent => source.copy(0, to),
+        _ if source.gather(&pattern.word_offsets, element, to) => {}
         _ => {
             let (groups, _) = to.as_chunks_mut::<GROUP>();
             let (word_offsets, _) = pattern.word_offsets.as_chunks::<GROUP>();
@@ -199,6 +220,7 @@ pub(super) fn read64(
                 *to = join(pair[0], pair[1]);
             }
         }
+        _ if gather64(source, pattern, element, to) => {}
         _ => {
             let (groups, _) = to.as_chunks_mut::<GROUP>();
             let (word_offsets, _) = pattern.word_offsets.as_chunks::<GROUP>();
@@ -215,6 +237,62 @@ pub(super) fn read64(
             }
         }
     }
+}
+
+/// As [`read64`], by [`Source::gather`]; false, with nothing done, as that.
+#[inline(always)]
+fn gather64(
+    source: &impl Source,
+    pattern: &AccessPattern,
+    element: usize,
+    to: &mut Lanes64,
+) -> bool {
+    let (mut low, mut high) = ([0; LANES], [0; LANES]);
+    if !source.gather(&pattern.word_offsets, element, &mut low)
+        || !source.gather(&pattern.word_offsets, element + 1, &mut high)
+    {
+        return false;
+    }
+    for (lane, to) in to.iter_mut().enumerate() {
+        *to = join(low[lane], high[lane]);
+    }
+    true
+}
+
+/// Reads a vector of `N` words in each lane, which lie one after the other in memory; into the
+/// registers.
+#[inline(always)]
+pub(super) fn read_vectors<const N: usize, const WORDS: usize>(
+    source: &impl Source,
+    registers: [u32; N],
+    regs32: &mut [Lanes32],
+) {
+    let mut row = [0; WORDS];
+    source.copy(0, &mut row);
+    let row = std::hint::black_box(&row);
+    for (element, register) in registers.into_iter().enumerate() {
+        let to = &mut regs32[register as usize];
+        for (lane, to) in to.iter_mut().enumerate() {
+            *to = row[N * lane + element];
+        }
+    }
+}
+
+/// The inverse of [`read_vectors`].
+#[inline(always)]
+pub(super) fn write_vectors<const N: usize, const WORDS: usize>(
+    target: &mut impl Target,
+    registers: [u32; N],
+    regs32: &[Lanes32],
+) {
+    let mut row = [0; WORDS];
+    for (element, register) in registers.into_iter().enumerate() {
+        let from = &regs32[register as usize];
+        for (lane, word) in from.iter().enumerate() {
+            row[N * lane + element] = *word;
+        }
+    }
+    target.set(0, std::hint::black_box(&row));
 }
 
 /// Writes the word number `element` of each lane's access; the highest lane wins.
@@ -242,6 +320,15 @@ pub(super) fn write64(
     element: usize,
     from: &Lanes64,
 ) {
+    if pattern.whole == Shape::Consecutive && pattern.bytes == 8 {
+        let mut row = [0; 2 * LANES];
+        for (pair, value) in row.chunks_exact_mut(2).zip(from) {
+            pair[0] = *value as u32;
+            pair[1] = (*value >> 32) as u32;
+        }
+        target.set(0, &row);
+        return;
+    }
     for (value, offset) in from.iter().zip(pattern.word_offsets) {
         let at = offset as usize + element;
         target.set_word(at, *value as u32);

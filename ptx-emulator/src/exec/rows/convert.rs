@@ -70,7 +70,7 @@ fn integers(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
 }
 
 #[inline(always)]
-fn from_integer(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
+pub(super) fn from_integer(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
     let Conversion { to, from, .. } = conversion;
     if conversion.saturate || conversion.rounding != Rounding::NearestEven {
         return None;
@@ -99,7 +99,7 @@ fn integral(value: f32, rounding: Rounding) -> f32 {
 }
 
 #[inline(always)]
-fn to_integer(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
+pub(super) fn to_integer(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
     let Conversion {
         to,
         from,
@@ -135,7 +135,7 @@ fn to_integer(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
 }
 
 #[inline(always)]
-fn floats(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
+pub(super) fn floats(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
     let Conversion {
         to,
         from,

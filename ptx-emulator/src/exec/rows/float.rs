@@ -21,10 +21,21 @@ pub(super) fn from_flushed(bits: u32) -> f32 {
 
 /// How an operation reads its operands and finishes its result.
 #[derive(Clone, Copy)]
-struct Numbers {
+pub(super) struct Numbers {
     flushes: bool,
     saturates: bool,
 }
+
+pub(super) const PLAIN: Numbers = Numbers {
+    flushes: false,
+    saturates: false,
+};
+
+/// `.ftz`
+pub(super) const FLUSHED: Numbers = Numbers {
+    flushes: true,
+    saturates: false,
+};
 
 impl Numbers {
     #[inline(always)]
@@ -94,13 +105,9 @@ pub(super) fn float(
         };
     }
     // The most frequent ones without a question in each lane.
-    let of = |flushes| Numbers {
-        flushes,
-        saturates: false,
-    };
     match (flushes, saturates) {
-        (true, false) => single(function, of(true), x),
-        (false, false) => single(function, of(false), x),
+        (true, false) => single(function, FLUSHED, x),
+        (false, false) => single(function, PLAIN, x),
         _ => {
             let numbers = Numbers { flushes, saturates };
             single(function, numbers, x)
@@ -226,7 +233,11 @@ fn to_zero(value: f64, rest: f64) -> f32 {
 }
 
 #[inline(always)]
-fn single(function: FloatFunction, f: Numbers, [a, b, c]: Operands<'_>) -> Option<Lanes32> {
+pub(super) fn single(
+    function: FloatFunction,
+    f: Numbers,
+    [a, b, c]: Operands<'_>,
+) -> Option<Lanes32> {
     match function {
         FloatFunction::Add => row!(|i| f.result(f.single(a[i]) + f.single(b[i]))),
         FloatFunction::Sub => row!(|i| f.result(f.single(a[i]) - f.single(b[i]))),

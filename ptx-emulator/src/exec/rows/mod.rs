@@ -23,6 +23,7 @@ macro_rules! row {
 // After the macro, which they use.
 mod convert;
 mod float;
+pub(super) mod frequent;
 pub(super) mod half;
 pub(super) mod integer;
 #[cfg(test)]
@@ -67,37 +68,9 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
             let amount = c[i] & 31;
             a[i] >> amount | b[i] << 1 << (31 - amount)
         }),
-        LaneFunction::Permute(PermuteMode::Default) => row!(|i| {
-            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
-            let mut word = 0;
-            for place in 0..4 {
-                let selector = c[i] >> (4 * place) & 0xf;
-                let byte = (both >> (8 * (selector & 7))) as u8;
-                // Bit 3 replicates the byte's sign.
-                let signs = (byte as i8 >> 7) as u8;
-                let byte = if selector & 8 == 0 { byte } else { signs };
-                word |= u32::from(byte) << (8 * place);
-            }
-            word
-        }),
+        LaneFunction::Permute(PermuteMode::Default) => permute(x),
         LaneFunction::Logic3(table) => logic3(table, x),
-        LaneFunction::DotProduct4(signed_a, signed_b) => {
-            let byte = |word: u32, at: usize, signed: bool| {
-                let byte = (word >> (8 * at)) as u8;
-                match signed {
-                    true => i32::from(byte as i8),
-                    false => i32::from(byte),
-                }
-            };
-            row!(|i| {
-                let mut sum = c[i];
-                for at in 0..4 {
-                    let product = byte(a[i], at, signed_a) * byte(b[i], at, signed_b);
-                    sum = sum.wrapping_add(product as u32);
-                }
-                sum
-            })
-        }
+        LaneFunction::DotProduct4(signed_a, signed_b) => dot_product4([signed_a, signed_b], x),
         LaneFunction::InsertBits { shift, bits } if shift + bits <= 32 => {
             let mask = u32::MAX >> (32 - bits) << shift;
             row!(|i| a[i] & !mask | b[i] << shift & mask)
@@ -120,6 +93,67 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
         },
         _ => None,
     }
+}
+
+/// `prmt` of the default mode. Mostly all lanes give the same selectors: then each byte of the
+/// result is a byte of one of the words, moved by as many bits in all lanes.
+#[inline(always)]
+fn permute([a, b, c]: Operands<'_>) -> Option<Lanes32> {
+    let first = c[0];
+    if c.iter().fold(0, |any, selectors| any | (selectors ^ first)) == 0 {
+        let mut row = [0; LANES];
+        for place in 0..4 {
+            let selector = first >> (4 * place) & 0xf;
+            let from = if selector & 4 == 0 { a } else { b };
+            // To the upper end of the word, and from there down.
+            let (up, to) = (24 - 8 * (selector & 3), 8 * place);
+            // Bit 3 replicates the byte's sign.
+            if selector & 8 == 0 {
+                for (to_word, word) in row.iter_mut().zip(from) {
+                    *to_word |= word << up >> 24 << to;
+                }
+            } else {
+                for (to_word, word) in row.iter_mut().zip(from) {
+                    *to_word |= (((word << up) as i32 >> 31) as u32 & 0xff) << to;
+                }
+            }
+        }
+        return Some(row);
+    }
+    row!(|i| {
+        let both = u64::from(b[i]) << 32 | u64::from(a[i]);
+        let mut word = 0;
+        for place in 0..4 {
+            let selector = c[i] >> (4 * place) & 0xf;
+            let byte = (both >> (8 * (selector & 7))) as u8;
+            let signs = (byte as i8 >> 7) as u8;
+            let byte = if selector & 8 == 0 { byte } else { signs };
+            word |= u32::from(byte) << (8 * place);
+        }
+        word
+    })
+}
+
+#[inline(always)]
+fn byte_of(word: u32, at: usize, signed: bool) -> i32 {
+    let byte = (word >> (8 * at)) as u8;
+    match signed {
+        true => i32::from(byte as i8),
+        false => i32::from(byte),
+    }
+}
+
+/// `dp4a`, from whether the bytes of a and of b are signed.
+#[inline(always)]
+fn dot_product4([signed_a, signed_b]: [bool; 2], [a, b, c]: Operands<'_>) -> Option<Lanes32> {
+    row!(|i| {
+        let mut sum = c[i];
+        for at in 0..4 {
+            let product = byte_of(a[i], at, signed_a) * byte_of(b[i], at, signed_b);
+            sum = sum.wrapping_add(product as u32);
+        }
+        sum
+    })
 }
 
 /// 1 in the lanes for which a comparison of floats holds.

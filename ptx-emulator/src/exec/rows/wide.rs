@@ -78,7 +78,7 @@ fn double(function: FloatFunction, format: FloatFormat, a: &WideLanes) -> Option
 }
 
 #[inline(always)]
-fn convert(conversion: Conversion, a: &WideLanes) -> Option<WideLanes> {
+pub(super) fn convert(conversion: Conversion, a: &WideLanes) -> Option<WideLanes> {
     let Conversion {
         to,
         from,
