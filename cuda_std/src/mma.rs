@@ -1,7 +1,7 @@
 //! MMA by one warp on tensor cores: D = A · B + C (PTX ISA, "mma.sync").
 //!
 //! Matrices are spread over the lanes. With g = lane / 4 and t = lane mod 4, and e elements to a
-//! 32-bit register (two of 16 bits, or one), the registers of a lane hold
+//! 32-bit register (four of 8 bits, two of 16, or one), the registers of a lane hold
 //!
 //! - A, 16 × 8e: row g + 8 (i mod 2), columns e t + 4e (i / 2) and on, in register i of 4;
 //! - B, 8e × 8: rows e t + 4e i and on, column g, in register i of 2;
@@ -9,7 +9,7 @@
 //!
 //! [`matrix::load_4`](crate::matrix::load_4) loads such an A from rows that are contiguous along k.
 //!
-//! Products are exact. How accumulators are rounded is not
+//! Products are exact, and sums of integers are exact modulo 2³². How accumulators of floats are rounded is not
 //! specified; errors are of the order of the last bits of f32, a few
 //! times those of a chain of fused multiply-adds.
 //!
@@ -20,7 +20,8 @@ pub trait Input {
     /// Bytes of an element.
     const BYTES: usize;
 
-    /// `acc += a · b` for one k-block of 32 bytes: 16 elements of 16 bits (k16) or 8 of 32 (k8).
+    /// `acc += a · b` for one k-block of 32 bytes: 32 elements of 8 bits (k32), 16 of 16 (k16) or 8
+    /// of 32 (k8). Accumulators of integers are i32, of which `acc` has the bits.
     ///
     /// Needs compute capability 8.0.
     ///
@@ -41,6 +42,10 @@ pub struct Bf16;
 /// fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Tf32;
+
+/// Signed integers of 8 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct S8;
 
 macro_rules! inputs {
     ($($ty:ident: $bytes:literal, $instruction:literal;)*) => {
@@ -85,6 +90,7 @@ macro_rules! inputs {
 }
 
 inputs! {
+    S8: 1, "m16n8k32.row.col.s32.s8.s8.s32";
     F16: 2, "m16n8k16.row.col.f32.f16.f16.f32";
     Bf16: 2, "m16n8k16.row.col.f32.bf16.bf16.f32";
     Tf32: 4, "m16n8k8.row.col.f32.tf32.tf32.f32";

@@ -5,7 +5,11 @@
 //! over the 128 threads of the warpgroup. With g = lane / 4 and t = lane mod 4, register i of a
 //! lane of warp w holds row 16 w + g + 8 (i / 2 mod 2) and column 8 (i / 4) + 2 t + i mod 2. A in
 //! registers is spread likewise: register i holds row 16 w + g + 8 (i mod 2) and the 32-bit word t
-//! + 4 (i / 2) of the k-block, which is one element or two of neighbouring k.
+//! + 4 (i / 2) of the k-block, which is one element, or two or four of neighbouring k.
+//!
+//! Accumulators of integers are i32, exact modulo 2³². They are handed on as the f32 of the same
+//! bits, like all accumulators. Of those of 8-bit floats, the tensor cores of Hopper keep about 14
+//! bits: see [`E4m3`].
 //!
 //! An instruction is in flight until the warpgroup [waits](Accumulator::wait_all) for it. A
 //! [`fence`] comes before the first one, and after other instructions have touched the
@@ -14,7 +18,7 @@
 //! Needs compute capability 9.0a. All 128 threads of a warpgroup execute these functions together.
 
 use crate::async_copy::SharedAddress;
-use crate::mma::{Bf16, F16, Tf32};
+use crate::mma::{Bf16, F16, S8, Tf32};
 
 /// K-major: the operand is stored in rows of 128 bytes along k.
 pub const K_MAJOR: i32 = 0;
@@ -86,7 +90,8 @@ macro_rules! input {
             $(
                 #[doc = concat!("D = A · B, 64 × ", $columns, ", one k-block of 32 bytes.")]
                 ///
-                /// `A` and `B` are [`K_MAJOR`] or [`MN_MAJOR`]; 32-bit elements are K-major.
+                /// `A` and `B` are [`K_MAJOR`] or [`MN_MAJOR`]; elements of 8 and of 32 bits are
+                /// K-major.
                 ///
                 /// # Safety
                 /// The operands lie where and how the descriptors say, and stay unchanged until the
@@ -239,12 +244,13 @@ macro_rules! with_registers {
     };
 }
 
-/// One instruction. `$direction` is `out` where it sets the accumulators, `inlateout` where it adds
+/// One instruction. `$factors` are those of A and B, 1 or -1, which floats have. `$direction` is `out` where it sets the accumulators, `inlateout` where it adds
 /// to them. `$a` is the text of operand A, after what `$prepare` does for it.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! mma {
     (
-        $direction:ident, $keep:literal, $instruction:expr, [$($layout:ident)*], $acc:ident,
+        $direction:ident, $keep:literal, $instruction:expr,
+        [$factors:literal $($layout:ident)*], $acc:ident,
         $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*];
         $first:literal $($i:literal)*
     ) => {
@@ -253,7 +259,7 @@ macro_rules! mma {
                 "{{ .reg .pred keep; .reg .b64 a, b; ", $prepare,
                 "mov.b64 b, {{{b}, {upper}}}; setp.ne.b32 keep, ", $keep,
                 ", 0; wgmma.mma_async.sync.aligned.", $instruction,
-                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep, 1, 1"
+                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep", $factors
                 $(, ", {", stringify!($layout), "}")*, "; }}",
             ),
             $direction(reg32) $acc[$first],
@@ -351,22 +357,22 @@ macro_rules! mma_functions {
         $(
             mma_function! {
                 begins $name, [A B], Descriptor, $registers,
-                concat!($shape, ".f32.", $types), mma_ss, $layouts,
+                concat!($shape, ".", $types), mma_ss, $layouts,
                 Self::BYTES == 2 || A == K_MAJOR && B == K_MAJOR
             }
             mma_function! {
                 adds $adding, [A B], Descriptor, $registers,
-                concat!($shape, ".f32.", $types), mma_ss, $layouts,
+                concat!($shape, ".", $types), mma_ss, $layouts,
                 Self::BYTES == 2 || A == K_MAJOR && B == K_MAJOR
             }
             mma_function! {
                 begins $rows, [B], FragmentA, $registers,
-                concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
+                concat!($shape, ".", $types), mma_rs, $layout_of_b,
                 Self::BYTES == 2 || B == K_MAJOR
             }
             mma_function! {
                 adds $rows_adding, [B], FragmentA, $registers,
-                concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
+                concat!($shape, ".", $types), mma_rs, $layout_of_b,
                 Self::BYTES == 2 || B == K_MAJOR
             }
         )*
@@ -398,10 +404,34 @@ macro_rules! inputs {
     };
 }
 
+/// 8-bit floats with 4 bits of exponent and 3 of fraction, without infinities (OCP 8-bit Floating
+/// Point Specification, "E4M3"). Hopper truncates sums of products of 8-bit floats to about 14 bits
+/// (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.3.2), so that long sums are added
+/// up elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct E4m3;
+
+/// 8-bit floats with 5 bits of exponent and 2 of fraction ("E5M2").
+#[derive(Clone, Copy, Debug)]
+pub struct E5m2;
+
+/// A is [`E4m3`], B [`E5m2`].
+#[derive(Clone, Copy, Debug)]
+pub struct E4m3E5m2;
+
+/// A is [`E5m2`], B [`E4m3`].
+#[derive(Clone, Copy, Debug)]
+pub struct E5m2E4m3;
+
 inputs! {
-    F16, 2, "k16", "f16.f16", [A B], [B];
-    Bf16, 2, "k16", "bf16.bf16", [A B], [B];
-    Tf32, 4, "k8", "tf32.tf32", [], [];
+    F16, 2, "k16", "f32.f16.f16", [", 1, 1" A B], [", 1, 1" B];
+    Bf16, 2, "k16", "f32.bf16.bf16", [", 1, 1" A B], [", 1, 1" B];
+    Tf32, 4, "k8", "f32.tf32.tf32", [", 1, 1"], [", 1, 1"];
+    S8, 1, "k32", "s32.s8.s8", [""], [""];
+    E4m3, 1, "k32", "f32.e4m3.e4m3", [", 1, 1"], [", 1, 1"];
+    E5m2, 1, "k32", "f32.e5m2.e5m2", [", 1, 1"], [", 1, 1"];
+    E4m3E5m2, 1, "k32", "f32.e4m3.e5m2", [", 1, 1"], [", 1, 1"];
+    E5m2E4m3, 1, "k32", "f32.e5m2.e4m3", [", 1, 1"], [", 1, 1"];
 }
 
 macro_rules! statements {

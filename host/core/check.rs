@@ -161,6 +161,19 @@ pub fn tensor_tolerance(k: usize) -> f64 {
     rounded + k * k.sqrt() * f64::from(f32::EPSILON) / 6.0
 }
 
+/// Tolerance for one element of a product over `k` terms of 8-bit floats from [-1, 1] on Hopper,
+/// promoted after every 128 terms.
+///
+/// An instruction, of 32 terms, keeps 13 bits behind the binary point of the largest of its terms.
+/// Sums of 128 products reach 8, so that each of its 33 terms loses up to 2⁻¹⁰, half of that on
+/// average, in either direction: some 2⁻¹⁰ in all (root mean square), as most lose far less. The
+/// worst of many sums is off by six times what k / 32 of them add up to. The sum itself is truncated
+/// as well, always towards zero: by 2⁻¹² an instruction.
+pub fn float8_tolerance(k: usize) -> f64 {
+    let instructions = k.div_ceil(32) as f64;
+    (6.0 * instructions.sqrt() + instructions / 4.0) / 1024.0 + tensor_tolerance(k)
+}
+
 /// Terms of a sum of [`project`] that are added one by one. The sums of these blocks are then
 /// added.
 const BLOCK: usize = 128;

@@ -103,6 +103,10 @@ pub enum TensorInput {
     Bf16,
     /// f32 of which only the sign, the exponent and 10 bits of the fraction are used.
     Tf32,
+    /// Signed integers of 8 bits, summed in i32.
+    I8,
+    /// 8-bit floats with 4 bits of exponent and 3 of fraction.
+    E4m3,
 }
 
 impl TensorInput {
@@ -111,11 +115,27 @@ impl TensorInput {
         match self {
             TensorInput::F16 | TensorInput::Bf16 => 2,
             TensorInput::Tf32 => 1,
+            TensorInput::I8 | TensorInput::E4m3 => 4,
         }
     }
 
     /// Bytes of an element.
     pub const fn bytes(self) -> u32 {
         4 / self.per_word()
+    }
+
+    /// Products that tensor cores compute in the time of one of 16-bit elements. They move as many
+    /// bytes of operands in that time, whatever the type.
+    pub const fn rate(self) -> f64 {
+        self.per_word() as f64 / 2.0
+    }
+
+    /// α of the products of the laboratory, whose elements stand for numbers from -1 to 1: an
+    /// integer for 128ths.
+    pub const fn alpha(self) -> f32 {
+        match self {
+            TensorInput::I8 => 1.0 / (128.0 * 128.0),
+            _ => 1.0,
+        }
     }
 }

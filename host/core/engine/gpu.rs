@@ -461,6 +461,7 @@ impl Engine for GpuEngine {
         let map = TensorMap::tiled(&TensorDescription {
             // The copy does not look at what the bits mean.
             element: match matrix.element_bytes {
+                1 => TensorElement::U8,
                 2 => TensorElement::U16,
                 _ => TensorElement::U32,
             },

@@ -1,28 +1,42 @@
 //! What A and B may be made of, and which kernels multiply that.
 
+use super::float8::{E4m3, E5m2, Float8Format};
 use super::{COMPUTE_CAPABILITY, HOPPER, PORTABLE};
 use crate::device::ComputeCapability;
 use crate::element::Element;
 use crate::ptx;
 use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
+use kernels_gpu::gemm::epilogue::convert::c_type;
 use kernels_gpu::gemm::planner::KernelSet;
 use kernels_gpu::gemm::planner::kernel_set::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_80, OF_BF16_90, OF_BF16_TO_BF16,
     OF_BF16_TO_BF16_80, OF_BF16_TO_BF16_90, OF_F16, OF_F16_80, OF_F16_90, OF_F16_TO_F16,
-    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_F32_SPLIT_90, OF_TF32_80, OF_TF32_90,
-    SGEMM, SGEMM_PORTABLE,
+    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_F32_SPLIT_90, OF_FP8_90,
+    OF_FP8_TO_16_BITS_90, OF_I8_80, OF_I8_90, OF_I8_TO_16_BITS_90, OF_TF32_80, OF_TF32_90, SGEMM,
+    SGEMM_PORTABLE,
 };
 
-/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16),
-/// [`bf16`] and [`Tf32`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says
-/// what C may be made of.
+/// An element type of A and B: `f32` and `f64`, which C has as well; [`f16`](struct@f16), [`bf16`],
+/// [`Tf32`], [`E4m3`] and [`E5m2`], which are multiplied exactly and summed in `f32`; and `i8`,
+/// which is summed in `i32`. [`GemmInto`] says what C may be made of.
+///
+/// Sums of `i8` are exact modulo 2³². Those of up to 131,071 products cannot overflow: a product is
+/// at most 2¹⁴.
 pub trait GemmInput: bytemuck::Pod {
     /// Element type of α and β, and of C unless that is of the 16-bit type of A and B.
     type Output: GemmElement;
 
     /// Its name.
     const NAME: &'static str;
+
+    /// What kind of 8-bit elements it is, if any.
+    const EIGHT_BIT: Option<EightBit> = None;
+
+    /// Whether there are kernels for a compute capability.
+    fn is_supported(_: ComputeCapability) -> bool {
+        true
+    }
 
     /// The kernels for a compute capability, of a module that is embedded; for a
     /// [16-bit C](super::Description::c_16bit) where `c_16bit`.
@@ -37,6 +51,15 @@ pub trait GemmInput: bytemuck::Pod {
     fn fusing_kernels(_: ComputeCapability, _c_16bit: bool) -> Option<&'static KernelSet> {
         None
     }
+}
+
+/// Kinds of 8-bit elements, whose kernels store C of several types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EightBit {
+    /// Integers.
+    Integer,
+    /// Floats.
+    Float(Float8Format),
 }
 
 /// `kernels` where the module of compute capability 8.0 is embedded and the device takes it.
@@ -70,6 +93,39 @@ impl From<Tf32> for f64 {
 pub trait GemmInto<C: bytemuck::Pod>: GemmInput {
     /// See [`Description::c_16bit`](super::Description::c_16bit).
     const C_16BIT: bool;
+
+    /// The type of C, as kernels of 8-bit elements take it; others know it.
+    const C_TYPE: u32 = c_type::F32;
+}
+
+macro_rules! into_any {
+    ($($input:ident { $($c:ty, $c_16bit:literal, $c_type:ident;)* })*) => {
+        $($(
+            impl GemmInto<$c> for $input {
+                const C_16BIT: bool = $c_16bit;
+                const C_TYPE: u32 = c_type::$c_type;
+            }
+        )*)*
+    };
+}
+
+into_any! {
+    i8 {
+        i32, false, I32;
+        f32, false, F32;
+        f16, true, F16;
+        bf16, true, BF16;
+    }
+    E4m3 {
+        f32, false, F32;
+        f16, true, F16;
+        bf16, true, BF16;
+    }
+    E5m2 {
+        f32, false, F32;
+        f16, true, F16;
+        bf16, true, BF16;
+    }
 }
 
 impl GemmInto<f32> for f32 {
@@ -215,6 +271,52 @@ impl GemmInput for bf16 {
         };
         of_ampere(compute_capability, kernels)
     }
+}
+
+impl GemmInput for i8 {
+    type Output = f32;
+    const NAME: &'static str = "i8";
+    const EIGHT_BIT: Option<EightBit> = Some(EightBit::Integer);
+
+    fn is_supported(compute_capability: ComputeCapability) -> bool {
+        newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) != PORTABLE
+    }
+
+    fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet {
+        match (newest(compute_capability, &[HOPPER]), c_16bit) {
+            (HOPPER, false) => &OF_I8_90,
+            (HOPPER, true) => &OF_I8_TO_16_BITS_90,
+            _ => &OF_I8_80,
+        }
+    }
+}
+
+macro_rules! floats_of_8_bits {
+    ($($ty:ident: $name:literal;)*) => {
+        $(
+            impl GemmInput for $ty {
+                type Output = f32;
+                const NAME: &'static str = $name;
+                const EIGHT_BIT: Option<EightBit> = Some(EightBit::Float(Float8Format::$ty));
+
+                fn is_supported(compute_capability: ComputeCapability) -> bool {
+                    newest(compute_capability, &[HOPPER]) == HOPPER
+                }
+
+                fn kernels(_: ComputeCapability, c_16bit: bool) -> &'static KernelSet {
+                    match c_16bit {
+                        false => &OF_FP8_90,
+                        true => &OF_FP8_TO_16_BITS_90,
+                    }
+                }
+            }
+        )*
+    };
+}
+
+floats_of_8_bits! {
+    E4m3: "e4m3";
+    E5m2: "e5m2";
 }
 
 /// The first of `modules` that is embedded and that a device of this compute capability takes;

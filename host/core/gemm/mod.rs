@@ -6,6 +6,7 @@
 //! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
 //! memory.
 
+pub mod float8;
 mod input;
 pub mod layout;
 mod operand;
@@ -14,7 +15,8 @@ pub mod options;
 mod tests;
 pub mod tuning;
 
-pub use input::{GemmElement, GemmInput, GemmInto, Tf32};
+pub use float8::{E4m3, E5m2, Float8, Float8Format, Float8Operands, Scales};
+pub use input::{EightBit, GemmElement, GemmInput, GemmInto, Tf32};
 pub use options::{Activation, BiasAxis, Fusion, Precision};
 
 use crate::device::ComputeCapability;
@@ -22,6 +24,7 @@ use crate::engine::Engine;
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use crate::ptx;
+use kernels_gpu::gemm::epilogue::convert::c_type;
 use kernels_gpu::gemm::epilogue::fusion::FusionParams;
 use kernels_gpu::gemm::mma::split::RANGE_BYTES;
 use kernels_gpu::gemm::planner::{
@@ -29,6 +32,7 @@ use kernels_gpu::gemm::planner::{
 };
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
+use kernels_gpu::gemm::wgmma::float8::Float8Params;
 use kernels_gpu::gemm::wgmma::pack::Pack;
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
 use operand::{Oriented, PACK_KERNELS};
@@ -64,8 +68,14 @@ pub struct Description<T: GemmInput> {
     /// Whether the first elements of A, B and C lie at multiples of 16 bytes.
     pub aligned: [bool; 3],
     /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`.
-    /// It makes no difference where those are the same.
+    /// It makes no difference where those are the same. For 8-bit elements: whether C is of 16
+    /// bits.
     pub c_16bit: bool,
+    /// For 8-bit elements: the type of C, a constant of
+    /// [`c_type`](kernels_gpu::gemm::epilogue::convert::c_type).
+    pub c_type: u32,
+    /// For 8-bit floats: formats, accumulation and scales.
+    pub float8: Float8Operands,
     /// How f32 is multiplied.
     pub precision: Precision,
     /// Operators that are fused with the product.
@@ -167,6 +177,34 @@ pub enum PlanError {
         /// The device's.
         device: ComputeCapability,
     },
+    /// No kernel multiplies the elements.
+    #[error(
+        "no kernel multiplies {element} on compute capability {capability}: i8 needs 8.0 or later, \
+         8-bit floats need 9.0; convert them to f16 or bf16"
+    )]
+    Element {
+        /// Element type of A and B.
+        element: &'static str,
+        /// The device's, or what was asked for.
+        capability: ComputeCapability,
+    },
+    /// Integers are not scaled.
+    #[error(
+        "α is {alpha} and β is {beta} in a product into i32, which is not scaled: take α of 1, and β \
+         of 0 or 1, or a C of floats"
+    )]
+    Factors {
+        /// α.
+        alpha: String,
+        /// β.
+        beta: String,
+    },
+    /// Only 8-bit floats have scales.
+    #[error("operands of {element} have no scales: multiply α by them, or take 8-bit floats")]
+    Scales {
+        /// Element type of A and B.
+        element: &'static str,
+    },
     /// No kernel has the precision.
     #[error(
         "no kernel splits {element} into terms on compute capability {capability}: take f32 on 8.0 \
@@ -215,6 +253,14 @@ impl<T: GemmInput> Description<T> {
             beta: dense.beta,
             aligned: [true; 3],
             c_16bit: false,
+            c_type: c_type::F32,
+            float8: Float8Operands {
+                formats: match T::EIGHT_BIT {
+                    Some(EightBit::Float(format)) => [format; 2],
+                    _ => Default::default(),
+                },
+                ..Default::default()
+            },
             precision: Precision::Native,
             fusion: Fusion::default(),
         }
@@ -223,9 +269,16 @@ impl<T: GemmInput> Description<T> {
     /// The kernels for it on a device.
     ///
     /// # Errors
-    /// [`PlanError::Precision`], [`PlanError::Fusion`].
+    /// [`PlanError::Element`], [`PlanError::Precision`], [`PlanError::Fusion`].
     pub fn kernels(&self, device: DeviceLimits) -> Result<&'static KernelSet, PlanError> {
         let capability = device.generation;
+        let element = T::NAME;
+        if !T::is_supported(capability) {
+            return Err(PlanError::Element {
+                element,
+                capability,
+            });
+        }
         let kernels = match self.precision {
             Precision::Native => T::kernels(capability, self.c_16bit),
             Precision::F32Split => T::split_kernels(capability).ok_or(PlanError::Precision {
@@ -242,11 +295,20 @@ impl<T: GemmInput> Description<T> {
         })
     }
 
-    /// Whether the kernels can address the operands.
+    /// Whether the kernels can address the operands, and have the factors and scales.
     ///
     /// # Errors
-    /// [`PlanError::Leading`].
+    /// [`PlanError::Factors`], [`PlanError::Scales`], [`PlanError::Leading`].
     pub fn check(&self) -> Result<(), PlanError> {
+        let [alpha, beta]: [f64; 2] = [self.alpha.into(), self.beta.into()];
+        if self.c_type == c_type::I32 && (alpha != 1.0 || beta != 0.0 && beta != 1.0) {
+            let [alpha, beta] = [alpha, beta].map(|factor| factor.to_string());
+            return Err(PlanError::Factors { alpha, beta });
+        }
+        let has_scales = self.float8.scales != Scales::None;
+        if has_scales && !matches!(T::EIGHT_BIT, Some(EightBit::Float(_))) {
+            return Err(PlanError::Scales { element: T::NAME });
+        }
         let mut operands = ["A", "B"].into_iter().zip(self.leading);
         match operands.find(|(_, leading)| *leading > MAX_LEADING) {
             Some((matrix, leading)) => Err(PlanError::Leading { matrix, leading }),
@@ -383,6 +445,7 @@ pub fn plan_choice<T: GemmInput>(
     let takes_fusion =
         kernels.takes_fusion && kernels.tiles.iter().any(|tile| tile.entry == choice.entry);
     let [mut params, reduction_params] = parameters(description, choice, &mut plan);
+    params.extend(eight_bit_parameters(description));
     if takes_fusion {
         params.extend(fusion_parameters(description));
         if description.precision == Precision::F32Split {
@@ -451,6 +514,24 @@ fn fusion_parameters<T: GemmInput>(description: &Description<T>) -> [Param; 3] {
     let pointer = |input: Option<usize>| input.map_or(Param::Output, Param::InputPtr);
     let [bias, residual] = description.fusion.inputs().map(pointer);
     [Param::Bytes(bytes(&fusion)), bias, residual]
+}
+
+/// The parameters that kernels of 8-bit elements take behind the others.
+fn eight_bit_parameters<T: GemmInput>(description: &Description<T>) -> Vec<Param> {
+    match T::EIGHT_BIT {
+        None => Vec::new(),
+        Some(EightBit::Integer) => vec![Param::U32(description.c_type)],
+        Some(EightBit::Float(_)) => {
+            let params = description.float8.params(description.c_type);
+            let scales = match description.float8.scales {
+                Scales::None => [Param::Null, Param::Null],
+                _ => [2, 3].map(Param::InputPtr),
+            };
+            let mut all = vec![Param::Bytes(bytes(&params))];
+            all.extend(scales);
+            all
+        }
+    }
 }
 
 /// The parameters of the GEMM and of the reduction kernel behind it. The copies that operands need
@@ -558,6 +639,10 @@ const _: () = assert!(size_of::<FusionParams>() == 4 * 4);
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for TileSchedulerParams {}
 const _: () = assert!(size_of::<TileSchedulerParams>() == 8 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for Float8Params {}
+const _: () = assert!(size_of::<Float8Params>() == 10 * 4 + 2 * 8);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for Pack {}

@@ -1,8 +1,8 @@
 //! The operands of the `wgmma` kernels: where TMA fetches them, and the copies that bring them
 //! there.
 //!
-//! TMA takes matrices whose rows begin at multiples of 16 bytes, and the tensor cores take TF32
-//! operands that are K-major. Other operands are copied into the workspace first.
+//! TMA takes matrices whose rows begin at multiples of 16 bytes, and the tensor cores take operands
+//! of TF32 and of 8 bits that are K-major. Other operands are copied into the workspace first.
 
 use super::{Description, GemmInput, HOPPER, PORTABLE, Precision};
 use crate::launch::{Dim3, Param, Region, TensorMap};
@@ -26,10 +26,12 @@ const OPERAND_ALIGN: u64 = 256;
 const MAX_BLOCKS: u64 = 65_535;
 
 /// The kernels that copy operands.
-pub(super) const PACK_KERNELS: [&str; 5] = [
+pub(super) const PACK_KERNELS: [&str; 7] = [
     "split_f32",
+    "pack_8",
     "pack_16",
     "pack_32",
+    "pack_transposed_8",
     "pack_transposed_16",
     "pack_transposed_32",
 ];
@@ -174,8 +176,8 @@ impl<T: GemmInput> Oriented<T> {
     /// Bytes of an element of C.
     fn output_bytes(&self) -> u32 {
         match self.product.c_16bit {
-            true => self.element_bytes(),
-            false => size_of::<T::Output>() as u32,
+            true if size_of::<T>() < size_of::<T::Output>() => size_of::<u16>() as u32,
+            _ => size_of::<T::Output>() as u32,
         }
     }
 
@@ -214,6 +216,9 @@ impl<T: GemmInput> Oriented<T> {
     fn is_copied_k_major(&self, side: usize) -> bool {
         if self.is_stored_k_major(side) || self.is_split() {
             return false;
+        }
+        if self.element_bytes() == 1 {
+            return true;
         }
         if self.is_tf32() {
             let from_registers = self.is_transposed && side == 0;
@@ -326,8 +331,10 @@ impl<T: GemmInput> Oriented<T> {
             return transposed_dense(index, start, pack);
         }
         let entry = match (turn, size_of::<T>()) {
+            (true, 1) => "pack_transposed_8",
             (true, 2) => "pack_transposed_16",
             (true, _) => "pack_transposed_32",
+            (false, 1) => "pack_8",
             (false, 2) => "pack_16",
             (false, _) => "pack_32",
         };

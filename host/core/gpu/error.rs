@@ -43,6 +43,25 @@ pub enum Error {
         /// Elements of the bias.
         given: usize,
     },
+    /// Scales that do not match their operand.
+    #[error(
+        "the scales of {matrix} are {} x {}: the product needs {} x {}, of every matrix of the batch \
+         or of one that serves for all", .given[0], .given[1], .asked[0], .asked[1]
+    )]
+    Scales {
+        /// "A" or "B".
+        matrix: &'static str,
+        /// Rows and columns that the product needs.
+        asked: [usize; 2],
+        /// Rows and columns of the scales.
+        given: [usize; 2],
+    },
+    /// Scales of blocks with a column-major C.
+    #[error(
+        "C is column-major, and scales of blocks are of rows of A: take a row-major C, or one scale \
+         for each matrix"
+    )]
+    ScalesOfColumns,
     /// A residual that does not lie as C does.
     #[error(
         "the residual is {residual}, and C is {c}: it needs the same size and batch, and the same \

@@ -85,6 +85,7 @@ mod matrix;
 mod notice;
 mod product;
 mod queue;
+mod scaling;
 mod transfer;
 mod transpose;
 mod typed;
@@ -98,12 +99,13 @@ pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
 pub use product::GemmOptions;
 pub use ptx_emulator::sanitize::Finding;
 pub use queue::Event;
+pub use scaling::Scaling;
 pub use transfer::{HostLines, PinnedArray};
 pub use typed::{TypedArgument, TypedArguments, TypedKernel, TypedLaunch};
 
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{self, Engine, EngineKind};
-use crate::gemm::{DeviceLimits, GemmInto};
+use crate::gemm::{DeviceLimits, Float8, GemmInto};
 use crate::timing::Sampling;
 use bytemuck::Pod;
 use cuda_std::float::GpuFloat;
@@ -354,6 +356,27 @@ impl Gpu {
     /// # }
     /// ```
     ///
+    /// From compute capability 8.0 on they may be of `i8`, with sums of `i32`, modulo 2³² and so
+    /// exact for up to 131,071 products. C is of `i32`, with an α of 1 and a β of 0 or 1, or of
+    /// `f32`, `f16` or `bf16`: sums are then rounded to `f32`, and α scales them.
+    ///
+    /// ```
+    /// # use warpladder::gpu::{Gpu, Layout};
+    /// # fn main() -> Result<(), warpladder::gpu::Error> {
+    /// # let gpu = Gpu::emulated();
+    /// let (a, b) = ([1_i8, -2, 3, 100, 100, 100], [127_i8, -128, 1]);
+    /// let sums: Vec<i32> = gpu.matmul_slices(
+    ///     (&a, Layout::row_major(2, 3)),
+    ///     (&b, Layout::row_major(3, 1)),
+    /// )?;
+    /// assert_eq!(sums, [386, 0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// On compute capability 9.0 they may be of [`E4m3`](crate::gemm::E4m3) or
+    /// [`E5m2`](crate::gemm::E5m2): see [`gemm_float8`](Self::gemm_float8).
+    ///
     /// The product is started and not waited for. The first one of a size chooses and compiles its
     /// kernel; those after it allocate nothing. (Kernels of tensor cores read the places of
     /// their matrices from memory: matrices in new places make one small upload.)
@@ -414,7 +437,52 @@ impl Gpu {
         c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         let products = &self.caches.products;
-        products.start(&self.queue, options, [alpha, beta], a, b, c)
+        products.start(&self.queue, options, [alpha, beta], (a, b), c, None)
+    }
+
+    /// [`gemm_with`](Self::gemm_with) of 8-bit floats, of which A and B may have different formats.
+    /// It needs compute capability 9.0.
+    ///
+    /// ```
+    /// # use warpladder::gemm::{E4m3, E5m2};
+    /// # use warpladder::gpu::{GemmOptions, Gpu, Scaling};
+    /// # fn main() -> Result<(), warpladder::gpu::Error> {
+    /// # let gpu = Gpu::emulated();
+    /// use nalgebra::DMatrix;
+    ///
+    /// // A · B, of numbers that were divided by 0.5 and by 4 to fit their formats.
+    /// let a = gpu.upload_matrix(&DMatrix::from_element(3, 5, E4m3::from_f32(1.5)))?;
+    /// let b = gpu.upload_matrix(&DMatrix::from_element(5, 2, E5m2::from_f32(-2.0)))?;
+    /// let (scale_a, scale_b) = (gpu.upload(&[0.5_f32])?, gpu.upload(&[4.0_f32])?);
+    /// let mut c = gpu.zeros::<f32>(3, 2)?;
+    /// let options = GemmOptions {
+    ///     scaling: Scaling::Tensor { a: &scale_a, b: &scale_b },
+    ///     ..GemmOptions::default()
+    /// };
+    /// gpu.gemm_float8(&options, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+    /// assert_eq!(c.download()?[(2, 1)], -30.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Sums are added to f32 after every 128 elements along k, since tensor cores keep about 14
+    /// bits of them, unless [`fast_accumulation`](GemmOptions::fast_accumulation) is asked for.
+    ///
+    /// # Errors
+    /// Those of [`gemm_with`](Self::gemm_with); [`Error::Scales`] where scales do not match their
+    /// operand, and [`Error::ScalesOfColumns`] with scales of blocks and a column-major C.
+    pub fn gemm_float8<A: Float8 + GemmInto<O>, B: Float8, O: Pod>(
+        &self,
+        options: &GemmOptions<'_, O>,
+        alpha: f32,
+        a: MatrixRef<'_, A>,
+        b: MatrixRef<'_, B>,
+        beta: f32,
+        c: MatrixMut<'_, O>,
+    ) -> Result<(), Error> {
+        let products = &self.caches.products;
+        let formats = Some([A::FORMAT, B::FORMAT]);
+        products.start(&self.queue, options, [alpha, beta], (a, b), c, formats)
     }
 
     /// y ← α · A · x + β · y, on the device, for one vector or a batch of them, each with its

@@ -1,13 +1,14 @@
 //! Products on the device: planned once for a size, then launched.
 
 use super::queue::Queue;
+use super::scaling::{self, Scaling};
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
 use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::engine::streams::StreamId;
 use crate::gemm::{
-    self, Activation, BiasAxis, Description, DeviceLimits, Fusion, GemmInput, GemmInto, Precision,
-    tuning,
+    self, Activation, BiasAxis, Description, DeviceLimits, Float8Format, Float8Operands, Fusion,
+    GemmInput, GemmInto, Precision, Scales, tuning,
 };
 use crate::launch::{DevicePtr, Launch};
 use crate::plan::{Operands, Prepared};
@@ -34,6 +35,12 @@ pub struct GemmOptions<'a, O> {
     /// A matrix of the size of C that is added behind the activation. Its neighbours are those of
     /// C: both are row-major, or both column-major. A batch lies as far apart as that of C.
     pub residual: Option<MatrixRef<'a, O>>,
+    /// Scales of operands of 8-bit floats.
+    pub scaling: Scaling<'a>,
+    /// Whether sums of products of 8-bit floats stay on the tensor cores, which keep about 14 bits
+    /// of them: cuBLASLt's "fast accumulation". Otherwise they are added to f32 after every 128
+    /// elements along k, as always with scales of blocks. Other elements have one accumulation.
+    pub fast_accumulation: bool,
 }
 
 impl<O> Default for GemmOptions<'_, O> {
@@ -45,6 +52,8 @@ impl<O> Default for GemmOptions<'_, O> {
             bias: None,
             activation: Activation::None,
             residual: None,
+            scaling: Scaling::None,
+            fast_accumulation: false,
         }
     }
 }
@@ -87,6 +96,8 @@ struct Key {
     strides: [u64; 3],
     aligned: [bool; 3],
     c_16bit: bool,
+    c_type: u32,
+    float8: Float8Operands,
     precision: Precision,
     fusion: Fusion,
     device: DeviceLimits,
@@ -102,42 +113,59 @@ impl Products {
         }
     }
 
-    /// Starts C ← f(α · A · B + β · C + bias) + residual.
-    pub(super) fn start<T: GemmInto<O>, O: Pod>(
+    /// Starts C ← f(α · A · B + β · C + bias) + residual. Elements of B have as many bytes as those
+    /// of A; of 8-bit floats, `formats` are those of both.
+    pub(super) fn start<T: GemmInto<O>, U: Pod, O: Pod>(
         &self,
         queue: &Queue,
         options: &GemmOptions<'_, O>,
         factors: [T::Output; 2],
-        a: MatrixRef<'_, T>,
-        b: MatrixRef<'_, T>,
+        (a, b): (MatrixRef<'_, T>, MatrixRef<'_, U>),
         c: MatrixMut<'_, O>,
+        formats: Option<[Float8Format; 2]>,
     ) -> Result<(), Error> {
+        const { assert!(size_of::<T>() == size_of::<U>()) };
         let engine = &queue.engine;
         let device = self.device.with_generation(options.generation)?;
         let here = [
-            a.array.is_on(engine),
-            b.array.is_on(engine),
-            c.array.is_on(engine),
+            ("A", a.array.is_on(engine)),
+            ("B", b.array.is_on(engine)),
+            ("C", c.array.is_on(engine)),
         ];
-        if let Some(index) = here.iter().position(|here| !here) {
-            return Err(Error::WrongDevice {
-                what: ["A", "B", "C"][index],
-            });
+        if let Some((what, _)) = here.into_iter().find(|(_, here)| !here) {
+            return Err(Error::WrongDevice { what });
         }
         matching(a.layout, b.layout, c.layout)?;
         // Kernels write rows. A column-major C is the transpose of Bᵀ · Aᵀ.
         let is_transposed = c.layout.leading_of_rows().is_none();
-        let (a, b, layout) = match is_transposed {
+        let (a, b) = (
+            (place(a.array, a.layout), a.layout),
+            (place(b.array, b.layout), b.layout),
+        );
+        let ((a_place, a_layout), (b_place, b_layout), layout) = match is_transposed {
             false => (a, b, c.layout),
-            true => (b.t(), a.t(), c.layout.transposed()),
+            true => {
+                let turned = |(place, layout): (_, Layout)| (place, layout.transposed());
+                (turned(b), turned(a), c.layout.transposed())
+            }
         };
         let (output, _) = place(c.array, layout);
-        let [a_place, b_place] = [place(a.array, a.layout), place(b.array, b.layout)];
         let places = [a_place.0, b_place.0, output];
-        let mut description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
-        let (fusion, fused) = fusion(engine, options, layout, is_transposed)?;
+        let mut description = describe::<T, O>([a_layout, b_layout, layout], factors, places)?;
+        let (fusion, mut beside) = fusion(engine, options, layout, is_transposed)?;
         (description.precision, description.fusion) = (options.precision, fusion);
-        let inputs = [a_place, b_place, fused[0], fused[1]];
+        let operands = Float8Side {
+            formats,
+            is_transposed,
+            batch: layout.batch,
+        };
+        if let Some(scales) = operands.describe(engine, options, &mut description)? {
+            // No kernel has both: what is fused is refused below.
+            beside = scales;
+        }
+        // Factors and what they allow are no part of a plan.
+        description.check()?;
+        let inputs = [a_place, b_place, beside[0], beside[1]];
         let planned = self.planned(engine, &description, device)?;
         // Held until all launches are started: those of another thread's product on this stream
         // come before or after them, and find the workspace as these leave it.
@@ -173,6 +201,8 @@ impl Products {
             strides: description.strides,
             aligned: description.aligned,
             c_16bit: description.c_16bit,
+            c_type: description.c_type,
+            float8: description.float8,
             precision: description.precision,
             fusion: description.fusion,
             device,
@@ -196,6 +226,39 @@ impl Products {
         }
         plans.insert(key, Arc::clone(&planned));
         Ok(planned)
+    }
+}
+
+/// What a product of 8-bit floats is, beside its operands.
+struct Float8Side {
+    /// The formats of A and B as they were given, where they may differ.
+    formats: Option<[Float8Format; 2]>,
+    /// Whether the product is the transpose of the one that was asked for.
+    is_transposed: bool,
+    /// Matrices in the batch.
+    batch: usize,
+}
+
+impl Float8Side {
+    /// Adds formats, accumulation and scales to a description. Returns where the scales of A and B
+    /// lie, if there are any.
+    fn describe<T: GemmInput, O>(
+        self,
+        engine: &Arc<dyn Engine>,
+        options: &GemmOptions<'_, O>,
+        description: &mut Description<T>,
+    ) -> Result<Option<[(DevicePtr, u64); 2]>, Error> {
+        let float8 = &mut description.float8;
+        float8.fast_accumulation = options.fast_accumulation;
+        if let Some([a, b]) = self.formats {
+            float8.formats = if self.is_transposed { [b, a] } else { [a, b] };
+        }
+        let extents = description.extents.map(|extent| extent as usize);
+        let (batch, is_transposed) = (self.batch, self.is_transposed);
+        let (scales, places) =
+            scaling::scales(engine, options.scaling, extents, batch, is_transposed)?;
+        float8.scales = scales;
+        Ok((scales != Scales::None).then_some(places))
     }
 }
 
@@ -385,6 +448,7 @@ fn describe<T: GemmInto<O>, O: Pod>(
         beta,
         aligned: places.map(aligned),
         c_16bit: T::C_16BIT,
+        c_type: T::C_TYPE,
         ..Description::dense([0; 3], [false; 2])
     })
 }

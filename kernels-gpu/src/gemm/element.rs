@@ -1,8 +1,10 @@
 //! Elements of the GEMM kernels.
 
+use core::num::Wrapping;
+use core::ops::{AddAssign, Mul};
 use cuda_std::float16::{FromWide, PackX2, Widen, bf16, f16};
 use cuda_std::prelude::*;
-use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, Vector};
+use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, U32x4, Vector};
 use cuda_std::warp::WarpShuffleValue;
 
 /// An element of C. The result of an epilogue is rounded to it once, to the nearest. Two or four
@@ -36,6 +38,57 @@ pub trait Scalar: GpuFloat + WarpShuffleValue + Output<Wide = Self> {}
 impl Scalar for f32 {}
 
 impl Scalar for f64 {}
+
+/// An accumulator whose partial sums blocks add up.
+pub trait PartialSum: Copy + AddAssign + Mul<Output = Self> {
+    /// 0.
+    const ZERO: Self;
+
+    /// Loads 4 partial sums.
+    ///
+    /// # Safety
+    /// As for [`Output::load_4`].
+    unsafe fn load_4(from: *const Self) -> [Self; 4];
+
+    /// Stores 4 partial sums.
+    ///
+    /// # Safety
+    /// As for [`Output::store_4`].
+    unsafe fn store_4(to: *mut Self, elements: [Self; 4]);
+}
+
+impl<T: Scalar> PartialSum for T {
+    const ZERO: T = <T as GpuFloat>::ZERO;
+
+    #[inline(always)]
+    unsafe fn load_4(from: *const T) -> [T; 4] {
+        // SAFETY: the contract is that of this function.
+        unsafe { <T as Output>::load_4(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_4(to: *mut T, elements: [T; 4]) {
+        // SAFETY: the contract is that of this function.
+        unsafe { <T as Output>::store_4(to, elements) }
+    }
+}
+
+/// Sums of integers, modulo 2³².
+impl PartialSum for Wrapping<i32> {
+    const ZERO: Self = Wrapping(0);
+
+    #[inline(always)]
+    unsafe fn load_4(from: *const Self) -> [Self; 4] {
+        // SAFETY: `from` is as the contract of this function says: 16 bytes, aligned.
+        unsafe { U32x4::load(from.cast()) }.map(|bits| Wrapping(bits as i32))
+    }
+
+    #[inline(always)]
+    unsafe fn store_4(to: *mut Self, elements: [Self; 4]) {
+        // SAFETY: `to` is as the contract of this function says: 16 bytes, aligned.
+        unsafe { U32x4::store(to.cast(), elements.map(|element| element.0 as u32)) }
+    }
+}
 
 impl Output for f32 {
     #[inline(always)]
@@ -112,3 +165,48 @@ macro_rules! outputs_of_16_bits {
 }
 
 outputs_of_16_bits! { f16 bf16 }
+
+/// The bits of a 16-bit element whose type the output operator knows: see
+/// [`Convert`](super::epilogue::convert::Convert). They are the lower bits of an `f32`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct Bits16(pub u16);
+
+impl Widen for Bits16 {
+    type Wide = f32;
+
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(self.0.into())
+    }
+}
+
+impl FromWide for Bits16 {
+    #[inline(always)]
+    fn from_wide(wide: f32) -> Self {
+        Bits16(wide.to_bits() as u16)
+    }
+}
+
+impl Output for Bits16 {
+    #[inline(always)]
+    unsafe fn load_4(from: *const Bits16) -> [f32; 4] {
+        // SAFETY: `from` is as the contract of this function says: 8 bytes, aligned.
+        let [low, high] = unsafe { U32x2::load(from.cast()) };
+        [low & 0xffff, low >> 16, high & 0xffff, high >> 16].map(f32::from_bits)
+    }
+
+    #[inline(always)]
+    unsafe fn store_4(to: *mut Bits16, elements: [f32; 4]) {
+        let [a, b, c, d] = elements.map(|element| element.to_bits() & 0xffff);
+        // SAFETY: `to` is as the contract of this function says: 8 bytes, aligned.
+        unsafe { U32x2::store(to.cast(), [a | b << 16, c | d << 16]) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_2(to: *mut Bits16, elements: [f32; 2]) {
+        let [left, right] = elements.map(|element| element.to_bits() & 0xffff);
+        // SAFETY: `to` is as the contract of this function says: 4 bytes, aligned.
+        unsafe { *to.cast() = left | right << 16 };
+    }
+}

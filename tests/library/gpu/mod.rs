@@ -2,6 +2,8 @@
 //! nalgebra's.
 
 mod c_16bit;
+mod eight_bit;
+mod float8;
 mod kernels;
 mod streams;
 mod transposes;

@@ -5,6 +5,7 @@ use super::PlanRequest;
 use crate::problem::{Operation, Shape};
 use half::{bf16, f16};
 use warpladder::device::ComputeCapability;
+use warpladder::element::{Element, TensorInput};
 use warpladder::gemm::tuning::Choices;
 use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, PlanError, Precision, Tf32};
 use warpladder::plan::Plan;
@@ -38,6 +39,11 @@ pub(super) fn mma_tf32(request: &PlanRequest) -> Result<Plan, PlanError> {
     plan::<Tf32>(request, COMPUTE_CAPABILITY)
 }
 
+/// `gemm_mma_i8`.
+pub(super) fn mma_i8(request: &PlanRequest) -> Result<Plan, PlanError> {
+    plan::<i8>(request, COMPUTE_CAPABILITY)
+}
+
 /// `gemm_f32_split`.
 pub(super) fn f32_split(request: &PlanRequest) -> Result<Plan, PlanError> {
     with_precision::<f32>(request, request.generation, Precision::F32Split)
@@ -62,7 +68,10 @@ fn with_precision<T: GemmInput>(
         generation,
         ..DeviceLimits::new(request.multiprocessors, request.compute_capability)
     };
+    let alpha = request.operation.tensor_input();
+    let alpha = alpha.map_or(1.0, TensorInput::alpha);
     let product = Description {
+        alpha: <T::Output as Element>::from_f64(alpha.into()),
         precision,
         c_16bit: matches!(request.operation, Operation::TensorProduct16(_)),
         // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for

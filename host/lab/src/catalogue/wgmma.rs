@@ -8,7 +8,7 @@ use kernels_gpu::ladder::matmul::{
     wgmma_multicast, wgmma_persistent, wgmma_single, wgmma_stream_k, wgmma_tma_store,
 };
 use warpladder::gemm::PlanError;
-use warpladder::gemm::Tf32;
+use warpladder::gemm::{E4m3, Tf32};
 use warpladder::launch::Dim3;
 use warpladder::launch::{Param, Region, TensorMap};
 use warpladder::plan::{Plan, PlannedLaunch};
@@ -236,6 +236,16 @@ pub(super) fn bf16(request: &PlanRequest) -> Result<Plan, PlanError> {
 /// `wgmma_f16` and `wgmma_f16_narrow`.
 pub(super) fn f16(request: &PlanRequest) -> Result<Plan, PlanError> {
     gemm::plan::<half::f16>(request, COMPUTE_CAPABILITY)
+}
+
+/// `wgmma_i8`.
+pub(super) fn i8(request: &PlanRequest) -> Result<Plan, PlanError> {
+    gemm::plan::<i8>(request, COMPUTE_CAPABILITY)
+}
+
+/// `wgmma_fp8`.
+pub(super) fn fp8(request: &PlanRequest) -> Result<Plan, PlanError> {
+    gemm::plan::<E4m3>(request, COMPUTE_CAPABILITY)
 }
 
 /// `wgmma_tf32`.

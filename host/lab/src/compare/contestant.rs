@@ -287,6 +287,8 @@ fn product(
     let input = match tensor_input {
         Some(TensorInput::F16) => DataType::F16,
         Some(TensorInput::Bf16) => DataType::Bf16,
+        Some(TensorInput::I8) => DataType::I8,
+        Some(TensorInput::E4m3) => DataType::E4m3,
         Some(TensorInput::Tf32) | None => output,
     };
     let product = Product {
@@ -298,7 +300,7 @@ fn product(
         pointers: [a, b, c],
         leading: strides.map(|strides| strides.leading() as u32),
         transposed,
-        alpha: 1.0,
+        alpha: tensor_input.map_or(1.0, TensorInput::alpha).into(),
         beta: 0.0,
         batch: (1, [0; 3]),
         tf32: tensor_input == Some(TensorInput::Tf32),

@@ -14,8 +14,13 @@ pub enum DataType {
     F64 = 1,
     /// IEEE binary16.
     F16 = 2,
+    /// Signed integers of 8 bits, of A and B alone.
+    I8 = 3,
     /// bfloat16.
     Bf16 = 14,
+    /// 8-bit floats with 4 bits of exponent and 3 of fraction, of A and B alone. cuBLASLt has them
+    /// where both are K-major, and multiplies by scales of 1 where it is given none.
+    E4m3 = 28,
 }
 
 /// A product C ← α op(A) · op(B) + β C of row-major matrices in device memory.
@@ -81,7 +86,7 @@ impl Product {
     pub(super) fn scale_type(&self) -> DataType {
         match self.output {
             DataType::F64 => DataType::F64,
-            DataType::F32 | DataType::F16 | DataType::Bf16 => DataType::F32,
+            _ => DataType::F32,
         }
     }
 }
@@ -113,6 +118,8 @@ impl fmt::Display for DataType {
             DataType::F64 => "f64",
             DataType::F16 => "f16",
             DataType::Bf16 => "bf16",
+            DataType::I8 => "i8",
+            DataType::E4m3 => "e4m3",
         })
     }
 }
@@ -129,9 +136,7 @@ impl Factors {
         let factors = [product.alpha, product.beta];
         match product.scale_type() {
             DataType::F64 => Factors::Double(factors),
-            DataType::F32 | DataType::F16 | DataType::Bf16 => {
-                Factors::Single(factors.map(|factor| factor as f32))
-            }
+            _ => Factors::Single(factors.map(|factor| factor as f32)),
         }
     }
 

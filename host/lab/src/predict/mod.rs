@@ -29,7 +29,6 @@ use traffic::SECTOR_BYTES;
 use warpladder::device::ComputeCapability;
 use warpladder::device::DeviceProperties;
 use warpladder::element::ElementType;
-use warpladder::element::TensorInput;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
@@ -426,8 +425,8 @@ fn work(
         (false, ..) => TensorFlops::default(),
         (_, ElementType::F64, _) => TensorFlops { f16: 0, f64: flops },
         // The units do half as many products of twice the width.
-        (_, _, Operation::TensorProduct(TensorInput::Tf32)) => TensorFlops {
-            f16: 2 * flops,
+        (_, _, Operation::TensorProduct(input)) => TensorFlops {
+            f16: whole(operation.flops(shape) / input.rate()),
             f64: 0,
         },
         _ => TensorFlops {

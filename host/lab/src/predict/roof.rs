@@ -2,7 +2,7 @@
 
 use crate::catalogue::Rung;
 use crate::problem::{Operation, Shape};
-use warpladder::element::{ElementType, TensorInput};
+use warpladder::element::ElementType;
 use warpladder_models::devices::DeviceModel;
 
 /// The least time for a problem, in seconds: its arithmetic at the peak of the fastest units that
@@ -40,11 +40,7 @@ fn peak_gflops(device: &DeviceModel, rung: &Rung) -> Option<f64> {
     match (rung.operation, rung.element) {
         (Operation::TensorProduct(input) | Operation::TensorProduct16(input), _) => {
             let f16 = device.tensor_f16_tflops?.value * 1e3;
-            Some(match input {
-                // The units do half as many products of twice the width.
-                TensorInput::Tf32 => f16 / 2.0,
-                _ => f16,
-            })
+            Some(f16 * input.rate())
         }
         (_, ElementType::F64) => {
             let tensor = device.peak_tensor_fp64_gflops();

@@ -1,5 +1,5 @@
-//! Matrix products of 16-bit or TF32 elements, with f32 accumulators and an output of f32 or of 16
-//! bits: what tensor cores compute.
+//! Matrix products of elements of 8 bits, 16 bits or TF32, with an output of f32 or of 16 bits: what
+//! tensor cores compute.
 
 use super::product::Product;
 use super::{Problem, Shape, random};
@@ -7,6 +7,7 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 use warpladder::check::{self, Tolerance, Verdict};
 use warpladder::element::{Element, ElementType, TensorInput};
+use warpladder::gemm::E4m3;
 use warpladder::launch::Param;
 
 /// The bits of the element nearest to a value, and what it stands for.
@@ -26,11 +27,19 @@ fn round(input: TensorInput, value: f32) -> (u32, f32) {
             let bits = (value.to_bits() + 0x1000) & !0x1fff;
             (bits, f32::from_bits(bits))
         }
+        TensorInput::I8 => {
+            let element = (value * 128.0).round() as i8;
+            (u32::from(element as u8), f32::from(element) / 128.0)
+        }
+        TensorInput::E4m3 => {
+            let element = E4m3::from_f32(value);
+            (element.0.into(), element.to_f32())
+        }
     }
 }
 
 /// C = A · B, dense and row-major, of elements that are rounded first. Where `T` is f32 the inputs
-/// are words of two elements, or of one, the first in the low half; where it has 16 bits, C is of
+/// are words of one, two or four elements, the first in the low bits; where it has 16 bits, C is of
 /// it as well, and the inputs are the elements.
 pub struct TensorProduct<T> {
     /// The product of the rounded elements.
@@ -48,7 +57,10 @@ impl<T: Element> TensorProduct<T> {
         });
         let [(stored_a, a), (stored_b, b)] = rounded;
         let tolerance = Tolerance {
-            sum: check::tensor_tolerance(k),
+            sum: match input {
+                TensorInput::E4m3 => check::float8_tolerance(k),
+                _ => check::tensor_tolerance(k),
+            },
             rounding: match T::TYPE {
                 ElementType::F16 | ElementType::Bf16 => T::UNIT_ROUNDOFF,
                 ElementType::F32 | ElementType::F64 => 0.0,

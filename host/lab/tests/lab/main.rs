@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod counters;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
+mod eight_bit;
 mod engine;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 #[path = "../../../../cuda_driver/tests/fake_driver/mod.rs"]

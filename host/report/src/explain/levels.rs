@@ -1,6 +1,5 @@
 //! Where a launch stands under the roof of each level of the memory.
 
-use warpladder::element::TensorInput;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::problem::Operation;
 use warpladder_models::devices::DeviceModel;
@@ -83,7 +82,7 @@ pub(super) fn peak_gflops(device: &DeviceModel, rung: &Rung, work: &Work) -> Opt
     if work.tensor.f16 > 0 {
         let f16 = device.tensor_f16_tflops?.value * 1e3;
         return Some(match rung.operation {
-            Operation::TensorProduct(TensorInput::Tf32) => f16 / 2.0,
+            Operation::TensorProduct(input) => f16 * input.rate(),
             _ => f16 / f64::from(rung.mmas_per_product()),
         });
     }

@@ -59,6 +59,8 @@ impl Class {
             TensorInput::F16 => "f16",
             TensorInput::Bf16 => "bf16",
             TensorInput::Tf32 => "TF32",
+            TensorInput::I8 => "i8",
+            TensorInput::E4m3 => "fp8",
         };
         let element = rung.element;
         let (name, title, metric) = match rung.operation {

@@ -196,6 +196,7 @@ fn peak(device: &DeviceModel, rung: &Rung, shape: Shape, metric: Metric) -> Opti
     let tensor = |of: f64| Some(device.tensor_f16_tflops?.value * 1e3 / of);
     let (name, value) = match (rung.operation.tensor_input(), rung.element) {
         (Some(TensorInput::Tf32), _) => ("TF32 tensor peak", tensor(2.0)?),
+        (Some(TensorInput::I8 | TensorInput::E4m3), _) => ("8-bit tensor peak", tensor(0.5)?),
         (Some(_), _) => ("16-bit tensor peak", tensor(1.0)?),
         (None, ElementType::F64) => match device.peak_tensor_fp64_gflops() {
             Some(peak) => ("FP64 tensor peak", peak),

@@ -6,12 +6,14 @@
 //! | [`direct`] | each thread stores its elements: SIMT, `mma.sync` and reduction kernels |
 //! | [`staged`] | through shared memory, so that a warp stores whole rows: `mma.sync` of f32 sums |
 //! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
+//! | [`convert`] | the operator of 8-bit operands: C of the type that a launch asks for |
 //! | [`fusion`] | bias, activations and residuals, composed of types or given at run time |
 //!
 //! All are generic over the operator. Another one is a type that implements
 //! [`OutputOp`](output_op::OutputOp), or of one element [`ElementOp`](fusion::ElementOp), and a
 //! kernel that names it.
 
+pub mod convert;
 pub mod direct;
 pub mod fusion;
 pub mod output_op;

@@ -227,7 +227,7 @@ macro_rules! mma_kernels {
 }
 
 /// The constants of a block tile of this main loop.
-trait MmaTile {
+pub(super) trait MmaTile {
     /// See [`Tile::BM`](crate::gemm::tile_config::Tile::BM).
     const BM: usize;
     /// See [`Tile::BN`](crate::gemm::tile_config::Tile::BN).
@@ -245,7 +245,11 @@ trait MmaTile {
 }
 
 /// The kernel `entry` with the constants of `T`, of elements with k-tiles of `bk`.
-const fn config<T: MmaTile>(entry: &'static str, bk: usize, layouts: [u32; 2]) -> TileConfig {
+pub(super) const fn config<T: MmaTile>(
+    entry: &'static str,
+    bk: usize,
+    layouts: [u32; 2],
+) -> TileConfig {
     let stages = stages_bytes([T::BM, T::BN], T::STAGES);
     let epilogue = epilogue_bytes(T::THREADS, T::MMAS_N);
     TileConfig {
@@ -265,7 +269,7 @@ const fn config<T: MmaTile>(entry: &'static str, bk: usize, layouts: [u32; 2]) -
 }
 
 /// Four warps of 64 × 64. Two blocks have the registers of an SM.
-struct Large;
+pub(super) struct Large;
 
 impl MmaTile for Large {
     const BM: usize = 128;
@@ -277,7 +281,7 @@ impl MmaTile for Large {
 }
 
 /// Four warps of 32 × 32.
-struct Small;
+pub(super) struct Small;
 
 impl MmaTile for Small {
     const BM: usize = 64;
@@ -289,7 +293,7 @@ impl MmaTile for Small {
 }
 
 /// [`Small`] for operands that are loaded by elements, which takes more registers.
-struct SmallElements;
+pub(super) struct SmallElements;
 
 impl MmaTile for SmallElements {
     const BM: usize = Small::BM;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`dgemm`], [`dgemm_sm_90a`], [`main_loop`] | f64 |
 //! | [`gemm`] | f16, bf16, TF32 and f32 in terms of bf16: the table of kernels |
+//! | [`integer`] | 8-bit integers, with sums of i32 |
 //! | [`multistage`] | their pipeline, and the main loop of the first three |
 //! | [`split`] | the main loop of f32 in terms of bf16 |
 //! | [`operand`] | their operands: tiles in shared memory, copies and fragments |
@@ -14,6 +15,8 @@ pub mod dgemm;
 pub mod dgemm_sm_90a;
 #[cfg(sm_80_up)]
 pub mod gemm;
+#[cfg(sm_80_up)]
+pub mod integer;
 pub mod main_loop;
 pub mod multistage;
 pub mod operand;

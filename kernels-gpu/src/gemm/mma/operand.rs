@@ -19,7 +19,7 @@
 use crate::gemm::copy::layout;
 use cuda_std::async_copy::{self, SharedAddress};
 use cuda_std::matrix;
-use cuda_std::mma::{Bf16, F16, Input, Tf32};
+use cuda_std::mma::{Bf16, F16, Input, S8, Tf32};
 use cuda_std::prelude::*;
 use cuda_std::vector::{U32x4, Vector};
 
@@ -190,6 +190,45 @@ macro_rules! elements_of_16_bits {
 }
 
 elements_of_16_bits!(F16, Bf16);
+
+/// Tiles are K-major: `ldmatrix` transposes elements of 16 bits alone.
+impl TileElement for S8 {
+    type Stored = i8;
+
+    #[inline(always)]
+    fn swizzle(_: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: *const i8, stride: usize, count: u32) -> [u32; 4] {
+        let mut words = [0; 4];
+        for e in 0..16 {
+            if (e as u32) < count {
+                // SAFETY: it is one of the elements of this function's contract.
+                let element = unsafe { *from.wrapping_add(e * stride) };
+                words[e / 4] |= u32::from(element as u8) << (e % 4 * 8);
+            }
+        }
+        words
+    }
+}
+
+impl TensorElement for S8 {
+    #[inline(always)]
+    unsafe fn load_mn_major_a<const BMN: usize>(_: SharedAddress, _: usize, _: usize) -> [u32; 4] {
+        panic!("tiles of 8-bit elements are K-major")
+    }
+
+    #[inline(always)]
+    unsafe fn load_mn_major_b<const BMN: usize>(
+        _: SharedAddress,
+        _: usize,
+        _: usize,
+    ) -> [[u32; 2]; 2] {
+        panic!("tiles of 8-bit elements are K-major")
+    }
+}
 
 impl TileElement for Tf32 {
     type Stored = f32;

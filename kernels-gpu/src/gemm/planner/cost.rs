@@ -151,6 +151,12 @@ pub(super) const MMA_F32_SPLIT: &[TileCost] = &[
     TileCost::at_rate([64, 64], 0.92, 4700.0, 3.0),
 ];
 
+/// The same for 8-bit integers, of which tensor cores compute twice as many MMAs. Not measured.
+pub(super) const MMA_I8: &[TileCost] = &[
+    TileCost::at_rate([128, 128], 14.7, 7730.0, 1.28),
+    TileCost::at_rate([64, 64], 11.0, 4700.0, 3.0),
+];
+
 /// How many times as long the main loop takes where operands are loaded by elements: not measured.
 pub(super) const BY_ELEMENTS: f64 = 3.0;
 

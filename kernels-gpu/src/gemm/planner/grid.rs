@@ -58,7 +58,7 @@ impl KernelSet {
         if splits == 1 {
             return Some((clocks, plan));
         }
-        if problem.fused {
+        if problem.fused || !self.reductions.contains(&ReductionMode::Kernel) {
             return None;
         }
         let bytes = [m, n, problem.batch, self.element_bytes, splits + 1];
@@ -104,7 +104,7 @@ impl KernelSet {
         };
         let other_split_k = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
         // Where splits begin at multiples of BK, the last one has what is left of k.
-        let covered = if self.takes_fusion {
+        let covered = if self.whole_k_tiles {
             k.checked_next_multiple_of(bk)?
         } else {
             k
@@ -177,7 +177,7 @@ impl KernelSet {
         let shares_l1 = tile.blocks_per_sm > 1 && tile.layouts == [layout::K_MAJOR; 2];
         if plan.promotion_interval != promotion::NEVER && shares_l1 {
             1.0 + cost::PROMOTION_K_MAJOR
-        } else if self.takes_fusion && tile.layouts == [layout::ANY; 2] {
+        } else if self.whole_k_tiles && tile.layouts == [layout::ANY; 2] {
             cost::BY_ELEMENTS
         } else {
             1.0

@@ -3,10 +3,11 @@
 use super::cost::{self, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
-use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm};
+use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm, integer};
+use crate::gemm::scheduler::persistent::ReductionMode;
 use crate::gemm::simt::{portable, sgemm};
 use crate::gemm::tile_config::TileConfig;
-use crate::gemm::wgmma::kernels;
+use crate::gemm::wgmma::{float8, integer as integer_90, kernels};
 
 /// The kernels for one element type.
 #[derive(Clone, Copy)]
@@ -26,8 +27,14 @@ pub struct KernelSet {
     pub element_bytes: u32,
     /// Whether the kernels of these tiles take a
     /// [fused operator](crate::gemm::epilogue::fusion::FusionParams), bias and residual as well,
-    /// and C as either type of elements. Their work units begin at multiples of BK along k.
+    /// and C as either type of elements.
     pub takes_fusion: bool,
+    /// Whether work units of these tiles begin at multiples of BK along k, as tiles of `mma.sync`
+    /// ask.
+    pub whole_k_tiles: bool,
+    /// What may reduce partial sums. Without [`ReductionMode::Kernel`] there is no reduction
+    /// kernel, and no split-K.
+    pub reductions: &'static [ReductionMode],
     /// Whether the persistent kernels take operands of f32 [in terms](crate::gemm::mma::split).
     /// Kernels of these tiles compute C where terms are not exact.
     pub splits_operands: bool,
@@ -50,6 +57,12 @@ pub const SGEMM: KernelSet = KernelSet {
     reduce: "sgemm_reduce",
     element_bytes: 4,
     takes_fusion: false,
+    whole_k_tiles: false,
+    reductions: &[
+        ReductionMode::LastBlock,
+        ReductionMode::Cluster,
+        ReductionMode::Kernel,
+    ],
     splits_operands: false,
     costs: cost::F32,
     persistent_costs: &[],
@@ -127,6 +140,13 @@ pub const OF_TF32_80: KernelSet = by_warps(gemm::OF_TF32, SGEMM.reduce, cost::MM
 pub const OF_F32_SPLIT_80: KernelSet =
     by_warps(gemm::OF_F32_SPLIT, SGEMM.reduce, cost::MMA_F32_SPLIT);
 
+/// i8 by `mma.sync`, with accumulators of i32, and any type of C.
+pub const OF_I8_80: KernelSet = KernelSet {
+    takes_fusion: false,
+    reductions: &[ReductionMode::LastBlock],
+    ..by_warps(integer::OF_I8, "", cost::MMA_I8)
+};
+
 /// f16 by warpgroups, with accumulators and C of f32.
 pub const OF_F16_90: KernelSet = by_warpgroups(kernels::OF_F16, "add_parts_f32");
 
@@ -141,6 +161,30 @@ pub const OF_BF16_TO_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16_TO_BF16
 
 /// TF32 by warpgroups, with a C of f32. B is K-major.
 pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
+
+/// i8 by warpgroups, with accumulators of i32, and a C of i32 or f32.
+pub const OF_I8_90: KernelSet = KernelSet {
+    reductions: &[ReductionMode::LastBlock],
+    ..by_warpgroups(integer_90::OF_I8, "")
+};
+
+/// i8 by warpgroups, with a C of 16 bits.
+pub const OF_I8_TO_16_BITS_90: KernelSet = KernelSet {
+    persistent_tiles: integer_90::OF_I8_TO_16_BITS,
+    ..OF_I8_90
+};
+
+/// 8-bit floats by warpgroups, with a C of f32.
+pub const OF_FP8_90: KernelSet = KernelSet {
+    reductions: &[ReductionMode::LastBlock, ReductionMode::Cluster],
+    ..by_warpgroups(float8::OF_FP8, "")
+};
+
+/// 8-bit floats by warpgroups, with a C of 16 bits.
+pub const OF_FP8_TO_16_BITS_90: KernelSet = KernelSet {
+    persistent_tiles: float8::OF_FP8_TO_16_BITS,
+    ..OF_FP8_90
+};
 
 /// f32 in terms of bf16 by warpgroups, and by `mma.sync` where products are small.
 pub const OF_F32_SPLIT_90: KernelSet = KernelSet {
@@ -169,6 +213,7 @@ const fn by_warps(
     KernelSet {
         compute_capability: 80,
         takes_fusion: true,
+        whole_k_tiles: true,
         costs,
         ..portable_16_bits(tiles, reduce)
     }
@@ -204,12 +249,17 @@ pub const ALL: &[KernelSet] = &[
     OF_BF16_TO_BF16_80,
     OF_TF32_80,
     OF_F32_SPLIT_80,
+    OF_I8_80,
     OF_F16_90,
     OF_BF16_90,
     OF_F16_TO_F16_90,
     OF_BF16_TO_BF16_90,
     OF_TF32_90,
     OF_F32_SPLIT_90,
+    OF_I8_90,
+    OF_I8_TO_16_BITS_90,
+    OF_FP8_90,
+    OF_FP8_TO_16_BITS_90,
 ];
 
 impl KernelSet {
@@ -254,12 +304,13 @@ impl KernelSet {
             [] => (self.reduce, HOPPER),
             _ => (self.reduce, PORTABLE),
         };
+        let has_reduce = self.reductions.contains(&ReductionMode::Kernel);
         let gemv = self.gemv_kernels.into_iter().flatten();
         tiles
             .map(move |tile| (tile.entry, capability))
             .chain(persistent.map(|tile| (tile.entry, HOPPER)))
             .chain(gemv.map(|(entry, _)| (entry, PORTABLE)))
-            .chain([reduce])
+            .chain(has_reduce.then_some(reduce))
     }
 }
 

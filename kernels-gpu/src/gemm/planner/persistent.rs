@@ -36,8 +36,10 @@ pub(super) fn candidates(
     let grids = grids.into_iter().flatten();
     // The reduction kernel does not know whether the partial sums were computed.
     let takes_kernel = !kernels.splits_operands;
+    let reductions = kernels.reductions;
     grids
         .filter(move |grid| takes_kernel || grid.reduction != ReductionMode::Kernel)
+        .filter(move |grid| reductions.contains(&grid.reduction))
         .map(move |grid| (tile.clocks(&grid), tile.plan(&grid, reduce)))
 }
 

@@ -4,8 +4,9 @@
 //! threads of a group store accumulators as they lie in registers, in vectors of four, those of
 //! neighbouring threads side by side, so that accesses coalesce.
 
-use crate::gemm::element::Scalar;
+use crate::gemm::element::PartialSum;
 use crate::gemm::scheduler::Split;
+use core::num::Wrapping;
 use cuda_std::prelude::*;
 
 /// Partial sums of a vector.
@@ -14,7 +15,7 @@ pub const VECTOR: usize = 4;
 /// A thread's accumulators, in registers.
 pub trait Accumulators {
     /// Their type.
-    type Element: Scalar;
+    type Element: PartialSum;
 
     /// Their number.
     const COUNT: usize;
@@ -34,13 +35,37 @@ impl<const N: usize> Accumulators for [f32; N] {
     }
 }
 
-impl<T: Scalar, const TM: usize, const TN: usize> Accumulators for [[T; TN]; TM] {
+impl<T: PartialSum, const TM: usize, const TN: usize> Accumulators for [[T; TN]; TM] {
     type Element = T;
     const COUNT: usize = TM * TN;
 
     #[inline(always)]
     fn element(&mut self, index: usize) -> &mut T {
         &mut self[index / TN][index % TN]
+    }
+}
+
+/// Accumulators of i32 that are handed on as the f32 of the same bits.
+#[repr(transparent)]
+pub struct IntegerSums<A>(A);
+
+impl<A: Accumulators<Element = f32>> IntegerSums<A> {
+    /// These accumulators as integers.
+    #[inline(always)]
+    pub fn of(accumulators: &mut A) -> &mut Self {
+        // SAFETY: the struct has the layout of its only field.
+        unsafe { &mut *(&raw mut *accumulators).cast() }
+    }
+}
+
+impl<A: Accumulators<Element = f32>> Accumulators for IntegerSums<A> {
+    type Element = Wrapping<i32>;
+    const COUNT: usize = A::COUNT;
+
+    #[inline(always)]
+    fn element(&mut self, index: usize) -> &mut Wrapping<i32> {
+        // SAFETY: both types have 4 bytes, of which all values are valid.
+        unsafe { &mut *(&raw mut *self.0.element(index)).cast() }
     }
 }
 
@@ -81,7 +106,7 @@ pub struct PartialSums<T, const THREADS: usize> {
     split: Split,
 }
 
-impl<T: Scalar, const THREADS: usize> PartialSums<T, THREADS> {
+impl<T: PartialSum, const THREADS: usize> PartialSums<T, THREADS> {
     /// The partial sums of the tile that `split` belongs to, where `workspace` is the start of
     /// those of all tiles. `group` is the index of a group of threads and the number of those in a
     /// block; each thread has `count` accumulators.

@@ -58,6 +58,7 @@ use crate::gemm::wgmma::source::SS;
 use crate::gemm::wgmma::split::SplitSS;
 use crate::gemm::wgmma::stage::{TensorMaps, WM};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
+use core::marker::PhantomData;
 use cuda_std::float16::{bf16, f16};
 use cuda_std::mma::{Bf16, F16, Tf32};
 use cuda_std::wgmma::{K_MAJOR, MN_MAJOR};
@@ -147,7 +148,10 @@ macro_rules! wgmma_kernels {
                         body::<
                             $source<$input, $a, $b>, [f32; $bn / 2], $output,
                             $op, { $bm / WM },
-                        >(maps, (c, workspace), params, scheduler)
+                        >(
+                            maps, (c, workspace), params, scheduler,
+                            ($source(PhantomData), |op: $op| op),
+                        )
                     }
                 }
             )*)*

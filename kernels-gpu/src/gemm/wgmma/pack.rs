@@ -1,9 +1,9 @@
-//! `pack_16`, `pack_32`, `pack_transposed_16`, `pack_transposed_32`: operands copied into a layout
-//! that TMA and `wgmma` take.
+//! `pack_8`, `pack_16`, `pack_32`, `pack_transposed_8`, `pack_transposed_16`, `pack_transposed_32`:
+//! operands copied into a layout that TMA and `wgmma` take.
 //!
 //! # Idea
-//! A tensor map needs rows that begin at multiples of 16 bytes, and `wgmma` needs K-major TF32
-//! operands. Other operands are copied into the workspace first, with rows of multiples of 16
+//! A tensor map needs rows that begin at multiples of 16 bytes, and `wgmma` needs K-major operands
+//! of TF32 and of 8 bits. Other operands are copied into the workspace first, with rows of multiples of 16
 //! bytes. So are MN-major operands with few rows or columns. TMA takes as long for columns of a box
 //! outside of a matrix as for others, and of a K-major operand only the rows that exist need be
 //! loaded.
@@ -79,12 +79,22 @@ fn begin() {
 /// Words of a vector.
 const WORDS: usize = VECTOR_BYTES / 4;
 
-/// Four of eight words, from byte `shift` < 16 on, a multiple of 2.
+/// Four of eight words, from byte `shift` < 16 on, a multiple of 2 unless it `MAY_BE_ODD`.
 #[inline(always)]
-fn shifted(low: [u32; WORDS], high: [u32; WORDS], shift: usize) -> [u32; WORDS] {
+fn shifted<const MAY_BE_ODD: bool>(
+    low: [u32; WORDS],
+    high: [u32; WORDS],
+    shift: usize,
+) -> [u32; WORDS] {
     let mut words = [
         low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3],
     ];
+    if MAY_BE_ODD && shift & 1 != 0 {
+        for i in 0..2 * WORDS - 1 {
+            words[i] = words[i] >> 8 | words[i + 1] << 24;
+        }
+        words[2 * WORDS - 1] >>= 8;
+    }
     // By 8 bytes, by 4, and by 2: selections, since an index would put the words into memory.
     for step in 0..2 {
         let distance = 2 - step;
@@ -128,7 +138,10 @@ pub(super) unsafe fn load<T: Copy>(from: *const T, column: usize, columns: usize
             } else {
                 U32x4::load(aligned.wrapping_add(WORDS))
             };
-            return shifted(low, high, shift);
+            return match size_of::<T>() {
+                1 => shifted::<true>(low, high, shift),
+                _ => shifted::<false>(low, high, shift),
+            };
         }
         let mut words = [0; WORDS];
         for i in 0..per_vector {
@@ -143,15 +156,17 @@ pub(super) unsafe fn load<T: Copy>(from: *const T, column: usize, columns: usize
     }
 }
 
-/// The bits of an element of 2 or 4 bytes.
+/// The bits of an element of 1, 2 or 4 bytes.
 ///
 /// # Safety
-/// `T` is `u16` or `u32`.
+/// `T` is `u8`, `u16` or `u32`.
 #[inline(always)]
 unsafe fn bits_of<T: Copy>(element: T) -> u32 {
-    // SAFETY: the size says which of the two it is.
+    // SAFETY: the size says which of them it is.
     unsafe {
-        if size_of::<T>() == 2 {
+        if size_of::<T>() == 1 {
+            u32::from(core::mem::transmute_copy::<T, u8>(&element))
+        } else if size_of::<T>() == 2 {
             u32::from(core::mem::transmute_copy::<T, u16>(&element))
         } else {
             core::mem::transmute_copy::<T, u32>(&element)
@@ -219,6 +234,8 @@ macro_rules! copies {
 }
 
 copies! {
+    /// Copies elements of a byte.
+    pack_8: u8;
     /// Copies elements of 2 bytes.
     pack_16: u16;
     /// Copies elements of 4 bytes.
@@ -300,7 +317,9 @@ macro_rules! transposes {
 }
 
 transposes! {
-    /// Transposes elements of 2 bytes: the copy has `columns` rows.
+    /// Transposes elements of a byte: the copy has `columns` rows.
+    pack_transposed_8: u8;
+    /// Transposes elements of 2 bytes.
     pack_transposed_16: u16;
     /// Transposes elements of 4 bytes.
     pack_transposed_32: u32;
@@ -311,14 +330,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_are_cut_out_of_two_at_every_even_byte() {
+    fn vectors_are_cut_out_of_two_at_every_byte() {
         let bytes: [u8; 32] = core::array::from_fn(|i| i as u8 + 1);
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
         let words = |from: usize| core::array::from_fn(|i| word(from + 4 * i));
         for shift in (0..16).step_by(2) {
-            assert_eq!(shifted(words(0), words(16), shift), words(shift), "{shift}");
+            let found = shifted::<false>(words(0), words(16), shift);
+            assert_eq!(found, words(shift), "{shift}");
+        }
+        for shift in 0..16 {
+            let found = shifted::<true>(words(0), words(16), shift);
+            assert_eq!(found, words(shift), "{shift}");
         }
     }
 

@@ -18,7 +18,7 @@
 
 use crate::gemm::pipeline::tma::{ConsumerStage, Pipeline, Stages};
 use crate::gemm::wgmma::multicast;
-use crate::gemm::wgmma::source::OperandSource;
+use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, MMA_K_BYTES, MMAS_PER_STAGE, ROW_BYTES, StageCoord, TensorMaps,
 };
@@ -82,7 +82,8 @@ impl FragmentOffsets {
 }
 
 /// A, which is MN-major, goes through registers.
-pub struct RS<E, const A: i32, const B: i32>(PhantomData<E>);
+#[derive(Clone, Copy, Debug)]
+pub struct RS<E, const A: i32, const B: i32>(pub PhantomData<E>);
 
 impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
     const BYTES: usize = Tf32::BYTES;
@@ -103,9 +104,10 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
     }
 
     #[inline(always)]
-    unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        self,
         pipeline: &mut Pipeline<R>,
-        k_tiles: u32,
+        tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
         let release = |stage: &ConsumerStage<R>| {
@@ -142,7 +144,7 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
             wgmma::wait_group::<2>();
             let mut reading = pipeline.current();
             pipeline.advance();
-            for _ in 1..k_tiles {
+            for _ in 1..tiles.count {
                 pipeline.consumer_wait();
                 for k_block in 0..MMAS_PER_STAGE {
                     let stage = pipeline.stage();

@@ -2,13 +2,36 @@
 //! (RS).
 
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
 use crate::gemm::wgmma::multicast;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps};
 use core::marker::PhantomData;
 use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR};
 
-/// An operand source. Its types have the element type and the layouts of A and B as parameters.
-pub trait OperandSource {
+/// The k-tiles that a consumer multiplies for a work unit.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitTiles {
+    /// All tiles, and the number of the unit's.
+    pub tiles: TileGrid,
+    /// See `tiles`.
+    pub tile: u32,
+    /// The first k-tile.
+    pub first: u32,
+    /// Their number, at least 1.
+    pub count: u32,
+}
+
+impl UnitTiles {
+    /// Where the unit's tile begins.
+    #[inline(always)]
+    pub fn coord(&self) -> TileCoord {
+        self.tiles.coord(self.tile)
+    }
+}
+
+/// An operand source. Its types have the element type and the layouts of A and B as parameters, and
+/// its values what a launch says of them.
+pub trait OperandSource: Copy {
     /// Bytes of an element of A and B.
     const BYTES: usize;
 
@@ -21,6 +44,9 @@ pub trait OperandSource {
     /// Whether the accumulators are those of Cᵀ, with rows permuted as
     /// [`rs::row`](crate::gemm::wgmma::rs::row) says.
     const C_TRANSPOSED: bool;
+
+    /// Whether the accumulators have the bits of i32.
+    const INTEGER: bool = false;
 
     /// Stages of a k-tile.
     const K_TILE_STAGES: u32 = 1;
@@ -51,15 +77,16 @@ pub trait OperandSource {
         coord: StageCoord,
     );
 
-    /// The accumulators of the pipeline's next `k_tiles` k-tiles for one of `CONSUMERS` consumer
-    /// warpgroups: its rows of A times B.
+    /// The accumulators of the pipeline's next k-tiles, those of `tiles`, for one of `CONSUMERS`
+    /// consumer warpgroups: its rows of A times B.
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together. The pipeline is initialised, and its
-    /// producer loads `k_tiles` k-tiles. `k_tiles` is at least 1.
-    unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    /// producer loads these k-tiles.
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        self,
         pipeline: &mut Pipeline<R>,
-        k_tiles: u32,
+        tiles: UnitTiles,
         warpgroup: usize,
     ) -> S;
 }
@@ -76,9 +103,10 @@ const fn promotion_interval(bn: usize) -> u32 {
 const MAX_PROMOTED_BN: usize = 192;
 
 /// Both operands lie in shared memory.
-pub struct SS<E, const A: i32, const B: i32>(PhantomData<E>);
+#[derive(Clone, Copy, Debug)]
+pub struct SS<E, const A: i32, const B: i32>(pub PhantomData<E>);
 
-impl<E: Input, const A: i32, const B: i32> OperandSource for SS<E, A, B> {
+impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> {
     const BYTES: usize = E::BYTES;
     const A_K_MAJOR: bool = A == K_MAJOR;
     const B_K_MAJOR: bool = B == K_MAJOR;
@@ -97,7 +125,25 @@ impl<E: Input, const A: i32, const B: i32> OperandSource for SS<E, A, B> {
     }
 
     #[inline(always)]
-    unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        self,
+        pipeline: &mut Pipeline<R>,
+        tiles: UnitTiles,
+        warpgroup: usize,
+    ) -> S {
+        // SAFETY: the contract is that of this function.
+        unsafe { Self::mma::<S, R, CONSUMERS>(pipeline, tiles.count, warpgroup) }
+    }
+}
+
+impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
+    /// The accumulators of the pipeline's next `k_tiles` k-tiles, in two levels of accumulation where
+    /// registers allow it.
+    ///
+    /// # Safety
+    /// As for [`mma_tiles`](OperandSource::mma_tiles). `k_tiles` is at least 1.
+    #[inline(always)]
+    pub unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,
         k_tiles: u32,
         warpgroup: usize,
@@ -124,13 +170,11 @@ impl<E: Input, const A: i32, const B: i32> OperandSource for SS<E, A, B> {
         }
         promoted
     }
-}
 
-impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
     /// The accumulators of the next `k_tiles` k-tiles, in one level of accumulation.
     ///
     /// # Safety
-    /// As for [`mma`](OperandSource::mma).
+    /// As for [`mma`](Self::mma).
     #[inline(always)]
     pub(super) unsafe fn accumulate<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,

@@ -33,7 +33,7 @@
 use crate::gemm::mma::split::{RANGE_BYTES, Range, SMALL_PRODUCTS, TERMS, split};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::wgmma::pack::{self, Pack};
-use crate::gemm::wgmma::source::{OperandSource, SS};
+use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps};
 use core::marker::PhantomData;
 use cuda_std::griddepcontrol;
@@ -137,9 +137,10 @@ const fn terms(side: usize) -> u32 {
 }
 
 /// Both operands lie in shared memory, in terms: a stage has one of each.
-pub struct SplitSS<E, const A: i32, const B: i32>(PhantomData<E>);
+#[derive(Clone, Copy, Debug)]
+pub struct SplitSS<E, const A: i32, const B: i32>(pub PhantomData<E>);
 
-impl<E: Input, const A: i32, const B: i32> OperandSource for SplitSS<E, A, B> {
+impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SplitSS<E, A, B> {
     const BYTES: usize = E::BYTES;
     const A_K_MAJOR: bool = A == K_MAJOR;
     const B_K_MAJOR: bool = B == K_MAJOR;
@@ -173,15 +174,16 @@ impl<E: Input, const A: i32, const B: i32> OperandSource for SplitSS<E, A, B> {
     }
 
     #[inline(always)]
-    unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        self,
         pipeline: &mut Pipeline<R>,
-        k_tiles: u32,
+        tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
         // The compiler would unroll a loop over as many, for which there are too few registers.
         let stages = opaque(PRODUCTS) as u32;
         let mut promoted = S::ZERO;
-        for _ in 0..k_tiles {
+        for _ in 0..tiles.count {
             // SAFETY: the contract is that of this function: a k-tile has these stages.
             let accumulators: S = unsafe {
                 SS::<E, A, B>::accumulate::<S, R, CONSUMERS>(pipeline, stages, warpgroup)

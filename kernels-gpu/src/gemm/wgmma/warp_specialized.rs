@@ -13,18 +13,19 @@ use crate::gemm::epilogue::tma_store::{self, OutputElements, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
 use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
-use crate::gemm::reduction::partial_sums::{Accumulators, PartialSums};
+use crate::gemm::reduction::partial_sums::{Accumulators, IntegerSums, PartialSums};
 use crate::gemm::scheduler::Split;
 use crate::gemm::scheduler::persistent::{
     ReductionMode, StreamK, TileCoord, TileGrid, TileSchedulerParams,
 };
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::multicast;
-use crate::gemm::wgmma::source::OperandSource;
+use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, loaded_multiple,
 };
 use core::marker::PhantomData;
+use core::num::Wrapping;
 use cuda_std::cluster;
 use cuda_std::griddepcontrol;
 use cuda_std::hint::opaque;
@@ -225,6 +226,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     #[inline(always)]
     unsafe fn consume<W: OperandSource, S: Accumulator + Accumulators<Element = f32>>(
         &self,
+        (source, op): (W, Op),
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
         warpgroup: usize,
         [boxes, stages]: [*mut u8; 2],
@@ -232,7 +234,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     ) {
         let barrier = 1 + warpgroup as u32;
         let epilogue = TmaEpilogue {
-            op: self.op,
+            op,
             elements: OutputElements {
                 c: self.c,
                 params: &self.params,
@@ -248,19 +250,26 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             // SAFETY: the producer loads the k-tiles of the same work units. The whole warpgroup
             // executes each call, by the contract. A cluster has one work unit a block.
             unsafe {
+                let tiles = UnitTiles {
+                    tiles: self.tiles,
+                    tile: unit.tile,
+                    first: unit.first_k_tile,
+                    count: unit.k_tiles,
+                };
                 let mut accumulators: S =
-                    W::mma::<S, _, CONSUMERS>(&mut pipeline, unit.k_tiles, warpgroup);
+                    source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
                 let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
                 // Blocks with multicast have data-parallel tiles only.
                 let may_split = StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE == 1;
-                let is_clustered = may_split && self.scheduler.reduction == ReductionMode::Cluster;
+                let is_clustered =
+                    may_split && !W::INTEGER && self.scheduler.reduction == ReductionMode::Cluster;
                 if is_clustered {
                     // The MMAs of the block are complete, so its stages are free.
                     boxes = dsmem::reduce::<S, C, CONSUMERS>(&mut accumulators, stages, warpgroup);
                 } else if may_split
                     && unit.tile >= self.scheduler.data_parallel_tiles
                     && let Some(split) = self.stream_k.split(thread::block_idx_x())
-                    && !self.fix_up(&mut accumulators, &split, warpgroup, flag)
+                    && !self.fix_up_sums::<W, S>(&mut accumulators, &split, warpgroup, flag)
                 {
                     continue;
                 }
@@ -275,17 +284,41 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         tma::wait_group::<0>();
     }
 
+    /// [`fix_up`](Self::fix_up) of accumulators as the operand source has them.
+    ///
+    /// # Safety
+    /// As for [`fix_up`](Self::fix_up).
+    #[inline(always)]
+    unsafe fn fix_up_sums<W: OperandSource, S: Accumulators<Element = f32>>(
+        &self,
+        accumulators: &mut S,
+        split: &Split,
+        warpgroup: usize,
+        flag: *mut u32,
+    ) -> bool {
+        // SAFETY: the contract is that of `fix_up`.
+        unsafe {
+            if W::INTEGER {
+                let sums = IntegerSums::of(accumulators);
+                self.fix_up(sums, Wrapping(1), split, warpgroup, flag)
+            } else {
+                self.fix_up(accumulators, 1.0, split, warpgroup, flag)
+            }
+        }
+    }
+
     /// Stores the partial sums of a split to the workspace. As the last block to arrive at the
     /// tile, reduces those of all splits, unless a reduction kernel does. Returns whether it has
-    /// reduced them.
+    /// reduced them. `one` is 1; accumulators have 4 bytes.
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together. The accumulators are complete, and
     /// those of `split`.
     #[inline(always)]
-    unsafe fn fix_up<S: Accumulators<Element = f32>>(
+    unsafe fn fix_up<S: Accumulators>(
         &self,
         accumulators: &mut S,
+        one: S::Element,
         split: &Split,
         warpgroup: usize,
         flag: *mut u32,
@@ -293,7 +326,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         let barrier = 1 + warpgroup as u32;
         let of_warpgroup = [warpgroup, CONSUMERS];
         let partial_sums = PartialSums::<_, WARPGROUP>::new(
-            (self.workspace).wrapping_add(self.scheduler.partial_sums_offset as usize),
+            (self.workspace)
+                .wrapping_add(self.scheduler.partial_sums_offset as usize)
+                .cast::<S::Element>(),
             *split,
             of_warpgroup,
             S::COUNT,
@@ -303,7 +338,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         // SAFETY: the counter is a word of the workspace, 0 before the first split arrives and
         // after the last one; `flag` is this warpgroup's.
         unsafe {
-            partial_sums.store(accumulators, 1.0);
+            partial_sums.store(accumulators, one);
             if self.scheduler.reduction == ReductionMode::Kernel {
                 return false;
             }
@@ -313,7 +348,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     }
 }
 
-/// The body of the kernels.
+/// The body of the kernels. `operator` makes the output operator of that of the parameters, when
+/// what the launches before have written may be read.
 ///
 /// # Safety
 /// As for the kernels.
@@ -329,6 +365,7 @@ pub(super) unsafe fn body<
     arrays: (*mut C, *mut f32),
     params: GemmParams<f32>,
     scheduler: TileSchedulerParams,
+    (source, operator): (W, impl FnOnce(Op) -> Op),
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
@@ -380,7 +417,9 @@ pub(super) unsafe fn body<
             let boxes = memory.wrapping_add(warpgroup * tma_store::BYTES);
             let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES;
             let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();
-            this.consume::<W, S>(Pipeline::new(base), warpgroup, [boxes, stages], flag);
+            let pipeline = Pipeline::new(base);
+            let operands = (source, operator(this.op));
+            this.consume::<W, S>(operands, pipeline, warpgroup, [boxes, stages], flag);
         }
     }
 }

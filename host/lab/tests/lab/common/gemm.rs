@@ -66,6 +66,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
                 alpha: factor(alpha),
                 beta: factor(beta),
                 c_16bit: T::C_16BIT,
+                c_type: T::C_TYPE,
                 ..Description::dense([m, n, k], transposed)
             },
             a,
