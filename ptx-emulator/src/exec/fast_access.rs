@@ -320,12 +320,12 @@ fn load_all(source: &impl Source, load: &Load, pattern: &AccessPattern, r: &mut 
 #[inline(always)]
 fn store_all(target: &mut impl Target, store: &Store, pattern: &AccessPattern, r: &Registers<'_>) {
     if pattern.whole == Shape::Consecutive && store.bytes == 4 {
-        use Register::Reg32 as Word;
+        use Register::Reg32;
         match *store.sources.as_slice() {
-            [Word(a), Word(b)] => {
+            [Reg32(a), Reg32(b)] => {
                 return write_vectors::<2, { 2 * LANES }>(target, [a.0, b.0], r.regs32);
             }
-            [Word(a), Word(b), Word(c), Word(d)] => {
+            [Reg32(a), Reg32(b), Reg32(c), Reg32(d)] => {
                 let registers = [a.0, b.0, c.0, d.0];
                 return write_vectors::<4, { 4 * LANES }>(target, registers, r.regs32);
             }

@@ -50,18 +50,18 @@ pub(super) fn run<V: Instructions, const FULL: bool>(
         }
         let (d, b, mask) = (op.d as usize, op.b as usize, executor.mask);
         match op.written {
-            WrittenRows::Word => {
+            WrittenRows::Reg32 => {
                 let before = r.regs32[d];
                 words::<V>(executor, &mut r, op);
                 simd::restore(V::LEVEL, &mut r.regs32[d], &before, mask);
             }
-            WrittenRows::TwoWords => {
+            WrittenRows::TwoReg32 => {
                 let before = [r.regs32[d], r.regs32[b]];
                 words::<V>(executor, &mut r, op);
                 simd::restore(V::LEVEL, &mut r.regs32[d], &before[0], mask);
                 simd::restore(V::LEVEL, &mut r.regs32[b], &before[1], mask);
             }
-            WrittenRows::Wide => {
+            WrittenRows::Reg64 => {
                 let before = r.regs64[d];
                 words::<V>(executor, &mut r, op);
                 simd::restore_wide(V::LEVEL, &mut r.regs64[d], &before, mask);

@@ -27,10 +27,10 @@ pub(crate) struct MicroOp {
 /// What a micro-operation writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    Word,
+    Reg32,
     /// Both of `d` and `b`.
-    TwoWords,
-    Wide,
+    TwoReg32,
+    Reg64,
     /// It does not write lanes outside of its mask: those of predicates and of [`Code::Lane`].
     InMask,
 }
@@ -45,21 +45,21 @@ impl MicroOp {
     pub(crate) fn written(code: Code) -> Written {
         use Code::*;
         match code {
-            Unpack => Written::TwoWords,
+            Unpack => Written::TwoReg32,
             Move64 | Not64 | Neg64 | FloatNeg64 | FloatAbs64 | Add64 | Sub64 | Mul64
             | MulHighUnsigned64 | MulHighSigned64 | And64 | Or64 | Xor64 | MinUnsigned64
             | MinSigned64 | MaxUnsigned64 | MaxSigned64 | FloatAdd64 | FloatSub64 | FloatMul64
             | FloatDiv64 | FloatMin64 | FloatMax64 | ShiftLeft64 | ShiftRightUnsigned64
             | ShiftRightSigned64 | MulAdd64 | FloatFma64 | MulWideUnsigned | MulWideSigned
             | MulAddWideUnsigned | MulAddWideSigned | WidenUnsigned | WidenSigned | Pack
-            | Select64 | FloatToDouble | SignedToDouble => Written::Wide,
+            | Select64 | FloatToDouble | SignedToDouble => Written::Reg64,
             MovePredicate | Equal32 | LessSigned32 | LessUnsigned32 | FloatEqual32
             | FloatNotEqual32 | FloatLess32 | FloatLessEqual32 | FloatUnordered32 | Equal64
             | LessSigned64 | LessUnsigned64 | FloatEqual64 | FloatNotEqual64 | FloatLess64
             | FloatLessEqual64 | FloatUnordered64 | FlushedEqual32 | FlushedNotEqual32
             | FlushedLess32 | FlushedLessEqual32 | FlushedUnordered32 | PredicateAnd
             | PredicateOr | PredicateXor | PredicateNot | Lane | Other => Written::InMask,
-            _ => Written::Word,
+            _ => Written::Reg32,
         }
     }
 

@@ -1,5 +1,5 @@
-//! Comparisons of all lanes. AVX-512 leaves their results in a mask, one bit a lane, which is what a
-//! predicate is; the compiler collects the bits one by one.
+//! Comparisons of all lanes. AVX-512 leaves their results in a mask, one bit a lane, which is what
+//! a predicate is; the compiler collects the bits one by one.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{

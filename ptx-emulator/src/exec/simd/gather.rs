@@ -1,5 +1,5 @@
-//! Loads of words from addresses that have nothing to do with each other: AVX-512 reads those of
-//! several lanes by one instruction.
+//! Loads of words from scattered addresses: AVX-512 reads those of several lanes by one
+//! instruction.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
