@@ -259,27 +259,3 @@ runtime! {
 
     fn cudaGetExportTable(to: Out<*const c_void>, id: Host) { call::cuGetExportTable(to, id) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn properties_have_the_layouts_of_cuda_12_and_13() {
-        let device = EmulatedDevice::parse("H100").unwrap()[0];
-        assert_eq!(crate::state::initialise(), Ok(()));
-        for (old, [major, multiprocessors, optin, clusters]) in OFFSETS {
-            let all = properties(&device, 0, old).unwrap();
-            let int = |at: usize| i32::from_le_bytes(all[at..at + 4].try_into().unwrap());
-            assert_eq!(all.len(), if old { BYTES_12 } else { BYTES_13 });
-            assert_eq!([int(major), int(multiprocessors)], [9, 132]);
-            assert_eq!([int(optin), int(clusters)], [227 << 10, 1]);
-            assert!(all.starts_with(b"Emulated NVIDIA H100"));
-        }
-    }
-
-    /// Where a compiler of C has `major`, `multiProcessorCount`, `sharedMemPerBlockOptin` and
-    /// `clusterLaunch` of both headers.
-    const OFFSETS: [(bool, [usize; 4]); 2] =
-        [(true, [360, 388, 696, 772]), (false, [360, 384, 672, 748])];
-}

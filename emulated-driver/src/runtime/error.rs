@@ -234,23 +234,3 @@ pub extern "C" fn cudaGetLastError() -> u32 {
 pub extern "C" fn cudaPeekAtLastError() -> u32 {
     sticky().unwrap_or(LAST.get())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::code::Code;
-
-    #[test]
-    fn errors_are_in_order_and_end_in_a_null_byte() {
-        assert!(ERRORS.is_sorted_by_key(|(number, ..)| *number));
-        for (number, name, text) in ERRORS {
-            assert!(name.starts_with("cuda") && name.ends_with('\0') && text.ends_with('\0'));
-            assert_eq!(texts(*number), (*name, *text));
-        }
-        assert_eq!(
-            texts(Code::ILLEGAL_ADDRESS.0).0,
-            "cudaErrorIllegalAddress\0"
-        );
-        assert_eq!(texts(11).0, "unrecognized error code\0");
-    }
-}

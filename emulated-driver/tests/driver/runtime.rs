@@ -318,8 +318,31 @@ fn names_and_texts_of_errors() {
         text(b"cudaGetErrorString\0", 700),
         c"an illegal memory access was encountered"
     );
+    assert_eq!(text(b"cudaGetErrorName\0", 0), c"cudaSuccess");
+    assert_eq!(text(b"cudaGetErrorName\0", 999), c"cudaErrorUnknown");
     assert_eq!(
         text(b"cudaGetErrorString\0", 12345),
         c"unrecognized error code"
     );
+}
+
+#[test]
+fn properties_have_the_layouts_of_cuda_12_and_13() {
+    // Where a compiler of C has `major`, `multiProcessorCount`, `sharedMemPerBlockOptin` and
+    // `clusterLaunch` in both headers, and the bytes of the structure.
+    let offsets_12 = ([360, 388, 696, 772], 1032);
+    let offsets_13 = ([360, 384, 672, 748], 1008);
+    for (is_12, (offsets, bytes)) in [(true, offsets_12), (false, offsets_13)] {
+        let mut all = [0xaau8; 1100];
+        let to = all.as_mut_ptr();
+        let code = match is_12 {
+            true => call!(cudaGetDeviceProperties_v2(to => *mut u8, 0 => c_int)),
+            false => call!(cudaGetDeviceProperties(to => *mut u8, 0 => c_int)),
+        };
+        let int = |at: usize| i32::from_le_bytes(all[at..at + 4].try_into().expect("4 bytes"));
+        assert_eq!((code, offsets.map(int)), (0, [9, 132, 227 << 10, 1]));
+        assert!(all.starts_with(b"Emulated NVIDIA H100"));
+        assert!(all[bytes..].iter().all(|byte| *byte == 0xaa));
+        assert_ne!(all[bytes - 1], 0xaa);
+    }
 }
