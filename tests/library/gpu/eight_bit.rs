@@ -85,15 +85,11 @@ pub(super) fn layouts([m, n, k]: [usize; 3], extra: usize) -> Vec<[Layout; 2]> {
 }
 
 /// The sum of an element of C, where `product` is that of two elements at a place along k.
-pub(super) fn sum<T: Copy, U: Copy>(
+pub(super) fn sum<T: bytemuck::Pod, U: bytemuck::Pod>(
     (a, b): (&Matrix<T>, &Matrix<U>),
     [matrix, i, j]: [usize; 3],
     product: impl Fn(T, U, usize) -> f64,
-) -> f64
-where
-    T: bytemuck::Pod,
-    U: bytemuck::Pod,
-{
+) -> f64 {
     let k = a.layout.columns;
     (0..k)
         .map(|l| product(a.at(matrix, i, l), b.at(matrix, l, j), l))

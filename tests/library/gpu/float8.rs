@@ -15,7 +15,10 @@ fn small<T: Float8>(rng: &mut StdRng, new: fn(f32) -> T) -> T {
     new(rng.random_range(-4..=4) as f32)
 }
 
-fn floats_are_multiplied<A, B, O>(gpu: &Gpu, new: (fn(f32) -> A, fn(f32) -> B))
+/// How numbers become elements of A and of B.
+type Rounded<A, B> = (fn(f32) -> A, fn(f32) -> B);
+
+fn floats_are_multiplied<A, B, O>(gpu: &Gpu, new: Rounded<A, B>)
 where
     A: Float8 + GemmInto<O> + Into<f64>,
     B: Float8 + Into<f64>,

@@ -66,7 +66,8 @@ fn every_kernel<T, C>(
     for (turn, (multiprocessors, extents)) in CASES.into_iter().enumerate() {
         let device = DeviceLimits::new(multiprocessors, capability);
         for (transposed, padding, factors) in [
-            (LAYOUTS[1], 0, [1.0, 0.0]),
+            // Rows that start at multiples of 16 bytes.
+            (LAYOUTS[1], 16 - extents[2] % 16, [1.0, 0.0]),
             (LAYOUTS[[0, 2, 3][turn]], 16 - turn as u32, [-0.5, 2.0]),
         ] {
             let case = RandomGemm::<T, C>::new(extents, transposed, padding, 1, factors, round);
