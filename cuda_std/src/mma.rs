@@ -9,9 +9,9 @@
 //!
 //! [`matrix::load_4`](crate::matrix::load_4) loads such an A from rows that are contiguous along k.
 //!
-//! Products are exact, and sums of integers are exact modulo 2³². How accumulators of floats are rounded is not
-//! specified; errors are of the order of the last bits of f32, a few
-//! times those of a chain of fused multiply-adds.
+//! Products are exact, and accumulators of integers are exact modulo 2³². How those of floats are
+//! rounded is not specified; errors are of the order of the last bits of f32, a few times those of
+//! a chain of fused multiply-adds.
 //!
 //! All 32 lanes of a warp execute these functions together.
 

@@ -244,8 +244,9 @@ macro_rules! with_registers {
     };
 }
 
-/// One instruction. `$factors` are those of A and B, 1 or -1, which floats have. `$direction` is `out` where it sets the accumulators, `inlateout` where it adds
-/// to them. `$a` is the text of operand A, after what `$prepare` does for it.
+/// One instruction. `$factors` are those of A and B, 1 or -1, which floats have. `$direction` is
+/// `out` where it sets the accumulators, `inlateout` where it adds to them. `$a` is the text of
+/// operand A, after what `$prepare` does for it.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! mma {
     (
@@ -405,9 +406,9 @@ macro_rules! inputs {
 }
 
 /// 8-bit floats with 4 bits of exponent and 3 of fraction, without infinities (OCP 8-bit Floating
-/// Point Specification, "E4M3"). Hopper truncates sums of products of 8-bit floats to about 14 bits
-/// (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.3.2), so that long sums are added
-/// up elsewhere.
+/// Point Specification, "E4M3"). Hopper truncates accumulators of 8-bit floats to about 14 bits
+/// (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 3.3.2), so that a long k needs
+/// promotion to other registers.
 #[derive(Clone, Copy, Debug)]
 pub struct E4m3;
 

@@ -167,8 +167,8 @@ pub fn tensor_tolerance(k: usize) -> f64 {
 /// An instruction, of 32 terms, keeps 13 bits behind the binary point of the largest of its terms.
 /// Sums of 128 products reach 8, so that each of its 33 terms loses up to 2⁻¹⁰, half of that on
 /// average, in either direction: some 2⁻¹⁰ in all (root mean square), as most lose far less. The
-/// worst of many sums is off by six times what k / 32 of them add up to. The sum itself is truncated
-/// as well, always towards zero: by 2⁻¹² an instruction.
+/// worst of many sums is off by six times what k / 32 of them add up to. The sum itself is
+/// truncated as well, always towards zero: by 2⁻¹² an instruction.
 pub fn float8_tolerance(k: usize) -> f64 {
     let instructions = k.div_ceil(32) as f64;
     (6.0 * instructions.sqrt() + instructions / 4.0) / 1024.0 + tensor_tolerance(k)

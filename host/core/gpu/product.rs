@@ -145,8 +145,8 @@ impl Products {
         let ((a_place, a_layout), (b_place, b_layout), layout) = match is_transposed {
             false => (a, b, c.layout),
             true => {
-                let turned = |(place, layout): (_, Layout)| (place, layout.transposed());
-                (turned(b), turned(a), c.layout.transposed())
+                let transposed = |(place, layout): (_, Layout)| (place, layout.transposed());
+                (transposed(b), transposed(a), c.layout.transposed())
             }
         };
         let (output, _) = place(c.array, layout);

@@ -272,7 +272,7 @@ fn indirect_calls_go_where_each_lane_points() {
 
 /// `counted` is reached by its address alone and names a shared variable. The address of `other` is
 /// not taken: its 40,000 bytes of shared memory are no part of the kernel, nor is its instruction,
-/// which nobody knows.
+/// which does not exist.
 #[test]
 fn indirect_calls_bring_what_they_may_reach() {
     let functions = ".shared .b32 cell;

@@ -134,7 +134,7 @@ fn blocks_have_scales_of_their_own() {
         let of_b = Layout::row_major(k, n).batched(batch, k * n);
         let a = Matrix::new(&gpu, of_a, || small(&mut rng, E4m3::from_f32));
         let b = Matrix::new(&gpu, of_b, || small(&mut rng, E4m3::from_f32));
-        // Powers of two leave sums exact.
+        // Powers of two leave partial products exact.
         let of_scales_a = Layout::column_major(m, of_k).batched(batch, m * of_k);
         let of_scales_b = Layout::row_major(of_k, of_n).batched(batch, of_k * of_n);
         let mut power = || f32::exp2(rng.random_range(-2..=2) as f32);

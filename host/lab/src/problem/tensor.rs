@@ -1,5 +1,5 @@
-//! Matrix products of elements of 8 bits, 16 bits or TF32, with an output of f32 or of 16 bits: what
-//! tensor cores compute.
+//! Matrix products of elements of 8 bits, 16 bits or TF32, with an output of f32 or of 16 bits:
+//! what tensor cores compute.
 
 use super::product::Product;
 use super::{Problem, Shape, random};

@@ -1,9 +1,9 @@
 //! The output operator of GEMMs of 8-bit elements, which converts to the type of C that a launch
 //! asks for.
 //!
-//! Epilogues hand on `f32`. Here they are the bits of what an accumulator is, a float or an integer,
-//! and of what an element of C is, so that one kernel stores all types of C that have as many bytes:
-//! of four an `f32` or an `i32`, of two a [`Bits16`](crate::gemm::element::Bits16).
+//! Epilogues hand on `f32`. Here they are the bits of what an accumulator is, a float or an
+//! integer, and of what an element of C is, so that one kernel stores all types of C that have as
+//! many bytes: of four an `f32` or an `i32`, of two a [`Bits16`](crate::gemm::element::Bits16).
 
 use super::output_op::OutputOp;
 use crate::gemm::GemmParams;

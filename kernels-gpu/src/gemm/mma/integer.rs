@@ -1,5 +1,5 @@
-//! `gemm_i8_…`: GEMMs of 8-bit integers on tensor cores, by `mma.sync`, on GPUs of compute capability
-//! 8.0 and later.
+//! `gemm_i8_…`: GEMMs of 8-bit integers on tensor cores, by `mma.sync`, on GPUs of compute
+//! capability 8.0 and later.
 //!
 //! # Idea
 //! The [kernels of 16-bit elements](super::gemm) with another MMA. Four elements lie in a register,
@@ -66,8 +66,8 @@ unsafe fn finish<
     // SAFETY: the conditions are those of this function. The accumulators have the bits of i32. The
     // word of the flag lies behind the memory of the warps.
     unsafe {
-        let sums = IntegerSums::of(accumulators);
-        if !fix_up_block::<_, THREADS>(scheduler, sums, one, workspace.cast(), flag) {
+        let integers = IntegerSums::of(accumulators);
+        if !fix_up_block::<_, THREADS>(scheduler, integers, one, workspace.cast(), flag) {
             return;
         }
         let (row, column) = (

@@ -3,10 +3,10 @@
 //!
 //! # Idea
 //! A tensor map needs rows that begin at multiples of 16 bytes, and `wgmma` needs K-major operands
-//! of TF32 and of 8 bits. Other operands are copied into the workspace first, with rows of multiples of 16
-//! bytes. So are MN-major operands with few rows or columns. TMA takes as long for columns of a box
-//! outside of a matrix as for others, and of a K-major operand only the rows that exist need be
-//! loaded.
+//! of TF32 and of 8 bits. Other operands are copied into the workspace first, with rows of
+//! multiples of 16 bytes. So are MN-major operands with few rows or columns. TMA takes as long for
+//! columns of a box outside of a matrix as for others, and of a K-major operand only the rows that
+//! exist need be loaded.
 //!
 //! # Thread mapping
 //! Blocks of 256 threads. A thread of a copy stores four vectors of 16 bytes, for each of which it

@@ -137,8 +137,8 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
 }
 
 impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
-    /// The accumulators of the pipeline's next `k_tiles` k-tiles, in two levels of accumulation where
-    /// registers allow it.
+    /// The accumulators of the pipeline's next `k_tiles` k-tiles, in two levels of accumulation
+    /// where registers allow it.
     ///
     /// # Safety
     /// As for [`mma_tiles`](OperandSource::mma_tiles). `k_tiles` is at least 1.

@@ -269,7 +269,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 } else if may_split
                     && unit.tile >= self.scheduler.data_parallel_tiles
                     && let Some(split) = self.stream_k.split(thread::block_idx_x())
-                    && !self.fix_up_sums::<W, S>(&mut accumulators, &split, warpgroup, flag)
+                    && !self.fix_up_typed::<W, S>(&mut accumulators, &split, warpgroup, flag)
                 {
                     continue;
                 }
@@ -289,7 +289,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     /// # Safety
     /// As for [`fix_up`](Self::fix_up).
     #[inline(always)]
-    unsafe fn fix_up_sums<W: OperandSource, S: Accumulators<Element = f32>>(
+    unsafe fn fix_up_typed<W: OperandSource, S: Accumulators<Element = f32>>(
         &self,
         accumulators: &mut S,
         split: &Split,
@@ -299,8 +299,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         // SAFETY: the contract is that of `fix_up`.
         unsafe {
             if W::INTEGER {
-                let sums = IntegerSums::of(accumulators);
-                self.fix_up(sums, Wrapping(1), split, warpgroup, flag)
+                let integers = IntegerSums::of(accumulators);
+                self.fix_up(integers, Wrapping(1), split, warpgroup, flag)
             } else {
                 self.fix_up(accumulators, 1.0, split, warpgroup, flag)
             }

@@ -322,8 +322,8 @@ fn planted_bugs_are_found() {
             .filter(|found| **found == Found::Refused)
             .count();
         println!("{flags}: {at_line} of {}, {refused} refused", CASES.len());
-        // Without optimisation, atomics are functions, which are given an address from anywhere, and
-        // sides of a race are named by the line in the function of the library.
+        // Without optimisation, atomics are functions, which are given an address from anywhere,
+        // and sides of a race are named by the line in the function of the library.
         let missed = CASES.len() - at_line - refused;
         assert!(
             missed <= 2 * usize::from(flags == "-G"),
