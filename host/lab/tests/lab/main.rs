@@ -6,8 +6,8 @@ mod common;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 mod compare;
 mod counters;
-#[cfg(all(target_os = "linux", feature = "gpu"))]
 mod eight_bit;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
 mod engine;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 #[path = "../../../../cuda_driver/tests/fake_driver/mod.rs"]

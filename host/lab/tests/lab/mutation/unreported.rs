@@ -38,6 +38,11 @@ const RS: &[&str] = &["wgmma_tf32_nn_64"];
 /// GEMM by `mma.sync` whose operands are loaded element by element.
 const ELEMENTS: &[&str] = &["gemm_f16_64x64_elements", "gemm_bf16_64x64_elements"];
 const SPLIT_ELEMENTS: &[&str] = &["gemm_f32_split_64x64_elements"];
+const OTHER_ELEMENTS: &[&str] = &["gemm_tf32_64x64_elements", "gemm_i8_64x64_elements"];
+
+/// GEMM of 8-bit elements by warpgroups.
+const I8: &[&str] = &["wgmma_i8_nt_64"];
+const FP8: &[&str] = &["wgmma_fp8_nt_64"];
 
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
@@ -104,7 +109,7 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "The first of these two: between them a tile is loaded that was loaded before.",
     },
     Unreported {
-        kernels: &[ELEMENTS, SPLIT_ELEMENTS],
+        kernels: &[ELEMENTS, SPLIT_ELEMENTS, OTHER_ELEMENTS],
         kind: "guard",
         source: "multistage: let (k_extent, enabled) = (self.k_left, self.k_left > 0);",
         copies: &[1],
@@ -117,6 +122,34 @@ const EQUIVALENT: &[Unreported] = &[
         source: "multistage: let enabled = self.k_left > 0;",
         copies: &[0, 1],
         reason: "The same, where zeros are stored.",
+    },
+    Unreported {
+        kernels: &[OTHER_ELEMENTS],
+        kind: "guard",
+        source: "multistage: let enabled = self.k_left > 0;",
+        copies: &[1],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["gemm_i8_64x64_elements"]],
+        kind: "guard",
+        source: "multistage: let enabled = self.k_left > 0;",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["gemm_tf32_64x64_nn"]],
+        kind: "barrier",
+        source: "operand: let bytes = if (k as u32) < k_extent {",
+        copies: &[1],
+        reason: "As the barrier behind it: between them a tile is loaded that was loaded before.",
+    },
+    Unreported {
+        kernels: &[I8, FP8],
+        kind: "guard",
+        source: "warp_specialized: if rows < end {",
+        copies: &[0],
+        reason: "Whether rows are cleared: where all are loaded, the range of bytes is empty.",
     },
 ];
 
@@ -131,14 +164,14 @@ const ELSEWHERE: &[Unreported] = &[
             stages before the first of them is read.",
     },
     Unreported {
-        kernels: &[ELEMENTS],
+        kernels: &[ELEMENTS, OTHER_ELEMENTS],
         kind: "barrier",
         source: "operand: if LAYOUT != layout::ANY || !enabled {",
         copies: &[1],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[&["pack_16", "pack_32"]],
+        kernels: &[&["pack_8", "pack_16", "pack_32"]],
         kind: "guard",
         source: "pack: let is_inside = \
                 shift == 0 || column > 0 && column + 2 * per_vector <= columns;",
@@ -175,7 +208,7 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same: a tile is one box.",
     },
     Unreported {
-        kernels: &[RS],
+        kernels: &[RS, I8, FP8],
         kind: "barrier",
         source: "tma_store: if leader {",
         copies: &[0, 1],
@@ -190,7 +223,7 @@ const ELSEWHERE: &[Unreported] = &[
             have one tile here, and load no more.",
     },
     Unreported {
-        kernels: &[RS],
+        kernels: &[RS, I8, FP8],
         kind: "guard",
         source: "warp_specialized: && unit.tile >= self.scheduler.data_parallel_tiles",
         copies: &[0],
@@ -205,7 +238,7 @@ const ELSEWHERE: &[Unreported] = &[
                 no warp waits for a stage too many.",
     },
     Unreported {
-        kernels: &[&["pack_transposed_16"]],
+        kernels: &[&["pack_transposed_8", "pack_transposed_16"]],
         kind: "barrier",
         source: "pack: while top < rows {",
         copies: &[0],
@@ -213,7 +246,7 @@ const ELSEWHERE: &[Unreported] = &[
                 tile here.",
     },
     Unreported {
-        kernels: &[&["pack_transposed_16"]],
+        kernels: &[&["pack_transposed_8", "pack_transposed_16"]],
         kind: "guard",
         source: "pack: while top < rows {",
         copies: &[1],
@@ -237,11 +270,48 @@ const ELSEWHERE: &[Unreported] = &[
                 and load no more.",
     },
     Unreported {
-        kernels: &[RS],
+        kernels: &[RS, I8],
         kind: "arrival",
         source: "tma: if warp::lane_id() == 0 {",
         copies: &[1],
         reason: "The same of a tile.",
+    },
+    Unreported {
+        kernels: &[FP8],
+        kind: "arrival",
+        source: "tma: if warp::lane_id() == 0 {",
+        copies: &[6],
+        reason: "The same of a tile.",
+    },
+    Unreported {
+        kernels: &[I8],
+        kind: "guard",
+        source: "partial_sums: while index < self.split.count {",
+        copies: &[1],
+        reason: "Whether a split is left: partial sums behind the last lie in the workspace here, \
+                and sanitizers judge accesses, not values.",
+    },
+    Unreported {
+        kernels: &[&["gemm_i8_64x64_elements"]],
+        kind: "guard",
+        source: "partial_sums: while index < self.split.count {",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["gemm_i8_64x64_elements"]],
+        kind: "store",
+        source: "fix_up: *counter = 0;",
+        copies: &[0],
+        reason: "The counter is set back for a next launch: there is none here.",
+    },
+    Unreported {
+        kernels: &[&["gemm_i8_64x64_elements"]],
+        kind: "barrier",
+        source: "partial_sums: for vector in 0..A::COUNT / VECTOR {",
+        copies: &[0],
+        reason: "The barrier between the stores of partial sums and the count. Why racecheck has \
+                nothing to say of it here, as it has for other elements, is not understood.",
     },
     Unreported {
         kernels: &[&[
