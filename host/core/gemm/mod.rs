@@ -72,7 +72,7 @@ pub struct Description<T: GemmInput> {
     /// bits.
     pub c_16bit: bool,
     /// For 8-bit elements: the type of C, a constant of
-    /// [`c_type`](kernels_gpu::gemm::epilogue::convert::c_type).
+    /// [`c_type`].
     pub c_type: u32,
     /// For 8-bit floats: formats, accumulation and scales.
     pub float8: Float8Operands,

@@ -13,7 +13,7 @@
 //!
 //! # Preconditions
 //! See [`tile_config`](crate::gemm::tile_config). `c_type` is a constant of
-//! [`c_type`](crate::gemm::epilogue::convert::c_type). Tiles are not split by split-K.
+//! [`c_type`]. Tiles are not split by split-K.
 //!
 //! # What changed since the rung before
 //! Against `gemm_mma_bf16`: integers, and C of a type that the launch asks for.
