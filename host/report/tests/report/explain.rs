@@ -114,7 +114,7 @@ fn the_change_that_would_help_is_that_of_the_ladder() {
 
 /// Kernel, size, GPU, and the fastest rung that computes the same.
 const BEST: [(&str, u32, &str, Option<&str>); 4] = [
-    ("tiled_32", 2048, "A100", Some("sgemm")),
+    ("tiled_32", 2048, "A100", Some("gemm_f32_split")),
     (
         "matvec_thread_per_element_32",
         4096,
