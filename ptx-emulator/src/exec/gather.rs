@@ -138,6 +138,9 @@ impl<'r, O: Observer> Run<'r, '_, O> {
         (space, addresses, mask): (Space, &[u64; LANES], u32),
         to: Reg32,
     ) -> bool {
+        if !simd::can_gather(self.launch.level) {
+            return false;
+        }
         let load = &self.program.loads[index];
         let (words, base, length) = match space {
             Space::Shared => {

@@ -65,7 +65,7 @@ use crate::ir::LaneFunction;
 use crate::ir::{LaneOp, MatrixInputs, Shuffle};
 use crate::observer::Observer;
 pub(super) use compare::{compare_wide, compare_words};
-pub(super) use gather::{Places, Words, gather, gather_row};
+pub(super) use gather::{Places, Words, can_gather, gather, gather_row};
 pub(super) use halves::halves;
 pub(super) use runs::{function, micro_ops, restore, restore_wide};
 

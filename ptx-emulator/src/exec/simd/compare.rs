@@ -11,7 +11,9 @@ use std::arch::x86_64::{
 
 use super::super::arithmetic;
 use super::super::vector::{Lanes32, Lanes64};
-use super::{Instructions, Level};
+use super::Instructions;
+#[cfg(target_arch = "x86_64")]
+use super::Level;
 use crate::ir::Comparison;
 
 /// One bit for each lane, in code that is compiled for the instructions `V`.

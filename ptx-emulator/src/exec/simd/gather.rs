@@ -15,6 +15,7 @@ use super::Level;
 
 /// Words to read from, which other threads may access if they are atomic.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(in super::super) struct Words<'a> {
     first: *const u32,
     count: usize,
@@ -43,6 +44,7 @@ impl<'a> From<&'a [AtomicU32]> for Words<'a> {
 
 /// The addresses of an access.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(in super::super) struct Places<'a> {
     pub addresses: &'a [u64; 32],
     /// The address of the first word, and the last byte behind it at which an access may start.
@@ -51,6 +53,18 @@ pub(in super::super) struct Places<'a> {
     /// Bytes of each lane's access: 1, 2 or 4. They are aligned.
     pub bytes: u32,
     pub mask: u32,
+}
+
+/// Whether [`gather`] can do anything: without that, its words need not be looked for.
+#[inline(always)]
+pub(in super::super) fn can_gather(level: Level) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return level == Level::Avx512;
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = level;
+        false
+    }
 }
 
 /// Reads the word in which each lane's access lies, in the lanes of the mask, each as by a relaxed
