@@ -8,6 +8,7 @@ use super::output::{Destination, human_output};
 use super::shape::{Compared, ProblemArgs};
 use super::{estimate, progress, select};
 use crate::outcome::Outcome;
+use crate::table;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use warpladder_lab::catalogue::Rung;
 use warpladder_lab::compare::{self, Comparer, Options, Peer, PeerComparison};
 use warpladder_lab::engine;
 use warpladder_lab::problem::Shape;
+use warpladder_lab::run::describe;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -76,36 +78,30 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         generation: args.generation,
     };
     let all = cases.len();
-    // Without a GPU the comparison itself says so.
-    if warpladder::device::devices().is_ok_and(|gpus| !gpus.is_empty()) {
-        let device = select::device(None)?;
-        // Kernel and peer in turn, each after the pause.
-        let samples = 2.0 * (options.reps + OTHER_LAUNCHES) as f64;
-        let seconds = |&(rung, shape, ..): &(&Rung, Shape, Layout, Peer)| {
-            samples * (options.rest.as_secs_f64() + estimate::on_gpu(&device, rung, shape))
-        };
-        estimate::announce(
-            cases.iter().map(seconds).sum(),
-            "fewer sizes, less --reps or --rest take less, and Ctrl-C keeps what is done",
-        )?;
-    }
+    announce(&cases, &options)?;
     let progress = progress::of_pieces(all)?;
     let mut comparisons = Vec::new();
-    let work = move |results: &Results<PeerComparison>| {
+    let mut left_out = Vec::new();
+    let work = move |results: &Results<Result<PeerComparison, LeftOut>>| {
         let engine = engine::gpu(0)?;
         let comparer = Comparer::new(&engine, options);
-        for (rung, shape, layout, peer) in cases {
-            let comparison = comparer.compare(rung, shape, layout, peer)?;
-            if results.hand(comparison).is_break() {
+        for case in cases {
+            let result = compared(&comparer, case, all > 1)?;
+            if results.hand(result).is_break() {
                 break;
             }
         }
         Ok(())
     };
-    let ending = interrupt::attend(None, work, |comparison| {
-        progress.set_message(comparison.kernel.clone());
+    let ending = interrupt::attend(None, work, |result| {
         progress.inc(1);
-        comparisons.push(comparison);
+        match result {
+            Ok(comparison) => {
+                progress.set_message(comparison.kernel.clone());
+                comparisons.push(comparison);
+            }
+            Err(one) => left_out.push(one),
+        }
         Ok(())
     });
     progress.finish_and_clear();
@@ -117,11 +113,66 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         json.write_summarised("compare", is_complete, &summaries, &comparisons)?;
     }
     let outcome = shown::print(&mut human, &comparisons, &summaries, args.wide)?;
-    if ending == Ending::Complete {
-        return Ok(outcome);
+    for LeftOut { what, why } in &left_out {
+        let line = format!("left out: {what}: {why}");
+        writeln!(human, "{}", table::wrapped(&line, 2))?;
     }
-    writeln!(human, "interrupted: {} of {all} done", comparisons.len())?;
+    if ending == Ending::Complete {
+        return match left_out.into_iter().next() {
+            Some(LeftOut { why, .. }) if comparisons.is_empty() => Err(anyhow::anyhow!(why)),
+            _ => Ok(outcome),
+        };
+    }
+    let done = comparisons.len() + left_out.len();
+    writeln!(human, "interrupted: {done} of {all} done")?;
     Ok(Outcome::Interrupted)
+}
+
+/// What is compared: a kernel and a peer on one problem.
+type Case = (&'static Rung, Shape, Layout, Peer);
+
+/// A problem that the kernel or the peer does not take.
+struct LeftOut {
+    what: String,
+    why: String,
+}
+
+/// Compares one case; it is left out where the kernel or the peer does not take it, if it is one of
+/// `several`.
+fn compared(
+    comparer: &Comparer<'_>,
+    (rung, shape, layout, peer): Case,
+    several: bool,
+) -> anyhow::Result<Result<PeerComparison, LeftOut>> {
+    match comparer.compare(rung, shape, layout, peer) {
+        Ok(comparison) => Ok(Ok(comparison)),
+        Err(why) if why.is_refusal() && several => {
+            let size = describe(rung.operation, shape);
+            Ok(Err(LeftOut {
+                what: format!("{}, {size} {layout}", rung.name),
+                why: why.to_string(),
+            }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says how long it takes, where that is long.
+fn announce(cases: &[Case], options: &Options) -> anyhow::Result<()> {
+    // Without a GPU the comparison itself says so.
+    if !warpladder::device::devices().is_ok_and(|gpus| !gpus.is_empty()) {
+        return Ok(());
+    }
+    let device = select::device(None)?;
+    // Kernel and peer in turn, each after the pause.
+    let samples = 2.0 * (options.reps + OTHER_LAUNCHES) as f64;
+    let seconds = |&(rung, shape, ..): &Case| {
+        samples * (options.rest.as_secs_f64() + estimate::on_gpu(&device, rung, shape))
+    };
+    estimate::announce(
+        cases.iter().map(seconds).sum(),
+        "fewer sizes, less --reps or --rest take less, and Ctrl-C keeps what is done",
+    )
 }
 
 /// Launches beside the samples: checks and warm-ups. Those that choose an algorithm are not known

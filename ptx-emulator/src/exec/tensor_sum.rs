@@ -237,18 +237,18 @@ fn cut_sum(terms: &[Term], bits: i32) -> f64 {
     sum as f64 * f64::from(highest - bits).exp2()
 }
 
-/// A sum as an element of D.
+/// A sum as an element of D. What a negative sum leaves of nothing has no sign.
 fn rounded(value: f64, kind: Kind) -> u32 {
-    if kind.sums[1] == Sums::F16 {
-        let bits = from_f64(value, 0.0, Type::F16, Rounding::NearestEven) as u32;
-        // What a negative sum leaves of nothing has no sign.
-        return if bits == 0x8000 { 0 } else { bits };
-    }
-    if value.abs() >= 128f64.exp2() {
-        return (value as f32).to_bits();
-    }
-    let bits = from_f64(value, 0.0, Type::F32, Rounding::Zero) as u32;
-    if kind.short { bits & !0x3ff } else { bits }
+    let (bits, minus_zero) = if kind.sums[1] == Sums::F16 {
+        let bits = from_f64(value, 0.0, Type::F16, Rounding::NearestEven);
+        (bits as u32, 0x8000)
+    } else if value.abs() >= 128f64.exp2() {
+        ((value as f32).to_bits(), 1 << 31)
+    } else {
+        let bits = from_f64(value, 0.0, Type::F32, Rounding::Zero) as u32;
+        (if kind.short { bits & !0x3ff } else { bits }, 1 << 31)
+    };
+    if bits == minus_zero { 0 } else { bits }
 }
 
 /// An addend: its factor, and the bits of its fraction.
@@ -609,12 +609,14 @@ fn truncated(sum: i32, addend: i32, exponent: i32) -> u32 {
     let infinity = bits & 1 << 31 | 0x7f80_0000;
     if value.abs() >= OVERFLOW {
         infinity
+    } else if bits == 1 << 31 {
+        0
     } else {
         bits
     }
 }
 
-/// `sum` · 2^(`exponent` − 25), truncated to f32.
+/// `sum` · 2^(`exponent` − 25), truncated to f32. What is left of nothing has no sign.
 fn to_f32(sum: i64, exponent: i32) -> u32 {
     let magnitude = sum.unsigned_abs();
     if magnitude == 0 {
@@ -629,7 +631,7 @@ fn to_f32(sum: i64, exponent: i32) -> u32 {
     // The bits that f32 has at this exponent; subnormals have fewer.
     let kept = 23.min(exponent + 126 + 23);
     if kept < 0 {
-        return sign;
+        return 0;
     }
     let shift = top - kept;
     let significand = match shift >= 0 {
@@ -703,6 +705,16 @@ mod tests {
         assert_eq!(sum(&[(tiny, tiny), (-1.0, 1.0)], 1.0), 2f32.powi(-24));
         // Results are cut off, not rounded.
         assert_eq!(sum(&[(tiny, 1.5 * tiny)], 1.0), 1.0);
+        // Less than the least f32 has no sign.
+        let tiny = 2f32.powi(-80);
+        assert_eq!(sum(&[(tiny, -tiny)], 0.0).to_bits(), 0);
+        let kind = Kind {
+            inputs: [MatrixInputs::Tf32; 2],
+            sums: [Sums::F32; 2],
+            short: false,
+        };
+        let [row, column] = [tiny, -tiny].map(|x| [Factor::of(MatrixInputs::Tf32, x.to_bits())]);
+        assert_eq!(any_dot_product(kind, &row, &column, 0), 0);
     }
 
     /// Small integers as every float that holds them: sums are exact, whatever the format.

@@ -1,5 +1,7 @@
 //! Kernels of bulk copies, bulk reductions, `st.async` and `red.async`: each thread has a source, a
-//! destination and an mbarrier of its own.
+//! destination and an mbarrier of its own. From shared memory to that of a cluster, the destination
+//! and the mbarrier are those of the same thread in the other block of a 2-CTA cluster: an H100
+//! takes a copy inside of a block's own shared memory for an illegal instruction.
 
 use std::fmt::Write;
 
@@ -15,11 +17,29 @@ pub fn is_asynchronous(opcode: &str) -> bool {
     opcode.contains("async") && !opcode.starts_with("wgmma")
 }
 
+/// Moves a shared address to a register: as the peer of the cluster has it where `to_peer`.
+fn address(to: &str, from: &str, to_peer: bool) -> String {
+    match to_peer {
+        true => format!(
+            "mov.u32 %t2, %cluster_ctarank; xor.b32 %t2, %t2, 1; \
+             mapa.shared::cluster.u32 {to}, {from}, %t2;"
+        ),
+        false => format!("mov.u32 {to}, {from};"),
+    }
+}
+
 /// The kernel of a form, as the entry `name`.
 pub fn kernel(name: &str, opcode: &str, operands: &str) -> FormKernel {
     let parts = split(operands);
     let area = MEMORY_BYTES * BLOCK as usize;
+    let by_barrier = opcode.contains("mbarrier");
+    let to_global = parts[0].contains("%address");
+    let from_global = parts[1].contains("%address");
+    let to_peer = by_barrier && !from_global;
     let mut text = start(name);
+    if to_peer {
+        text = text.replacen(") {", ") .reqnctapercluster 2, 1, 1 {", 1);
+    }
     // Destinations, sources and mbarriers.
     _ = writeln!(
         text,
@@ -32,9 +52,6 @@ pub fn kernel(name: &str, opcode: &str, operands: &str) -> FormKernel {
         2 * area + 8 * BLOCK as usize,
         2 * area,
     );
-    let by_barrier = opcode.contains("mbarrier");
-    let to_global = parts[0].contains("%address");
-    let from_global = parts[1].contains("%address");
     // What the operation reads, and writes over.
     for word in 0..MEMORY_BYTES / 4 {
         let at = 4 * word;
@@ -54,7 +71,7 @@ pub fn kernel(name: &str, opcode: &str, operands: &str) -> FormKernel {
     let register = |part: &str| format!("%{}", registers(part).first().unwrap_or(&""));
     let mut bytes = MEMORY_BYTES;
     if !to_global {
-        _ = writeln!(text, "mov.u32 {}, %t4;", register(parts[0]));
+        _ = writeln!(text, "{}", address(&register(parts[0]), "%t4", to_peer));
     }
     if copies {
         if !from_global {
@@ -75,25 +92,30 @@ pub fn kernel(name: &str, opcode: &str, operands: &str) -> FormKernel {
         let barrier = if copies { 3 } else { 2 };
         _ = writeln!(
             text,
-            "mov.u32 {}, %t6; mbarrier.init.shared.b64 [%t6], 1;",
-            register(parts[barrier])
+            "{} mbarrier.init.shared.b64 [%t6], 1;",
+            address(&register(parts[barrier]), "%t6", to_peer)
         );
         if let Some(mask) = parts.get(barrier + 1) {
             _ = writeln!(text, "mov.u16 {mask}, 1;");
         }
     }
     text.push_str("fence.proxy.async;\n");
+    // The peer's mbarrier and destination are ready, and no block ends before its peer has written.
+    let together = match to_peer {
+        true => "barrier.cluster.arrive; barrier.cluster.wait;\n",
+        false => "",
+    };
     if by_barrier {
         _ = writeln!(
             text,
             "mbarrier.arrive.expect_tx.shared.b64 _, [%t6], {bytes};\n\
-             {opcode} {operands};\n\
+             {together}{opcode} {operands};\n\
              mov.u32 %t7, 0;\n\
              AGAIN: mbarrier.try_wait.parity.shared.b64 %p0, [%t6], 0;\n\
              @%p0 bra DONE;\n\
              add.u32 %t7, %t7, 1; setp.lt.u32 %p1, %t7, {TRIES};\n\
              @%p1 bra AGAIN;\n\
-             DONE:"
+             DONE: {together}"
         );
     } else {
         _ = writeln!(

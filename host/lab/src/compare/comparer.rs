@@ -52,6 +52,16 @@ pub enum CompareError {
     },
 }
 
+impl CompareError {
+    /// Whether the kernel or the peer does not take this one problem: others may be compared.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            CompareError::Run(_) | CompareError::Library(LibraryError::NoAlgorithm(_))
+        )
+    }
+}
+
 /// How two are timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {

@@ -233,8 +233,20 @@ impl<'e> Contestants<'e> {
         self.engine
             .time_enqueued(self.name(1), || self.queue(1, 0))?;
         buffer.download(&mut output)?;
+        if products.has_integers() {
+            let alpha = f64::from(TensorInput::I8.alpha());
+            for element in &mut output {
+                *element = scaled_integer(element, alpha);
+            }
+        }
         Ok((verdict, Some(problem.check(&output))))
     }
+}
+
+/// α times the i32 whose bits an element of 32 bits is.
+fn scaled_integer<T: Element>(element: &T, alpha: f64) -> T {
+    let integer: i32 = bytemuck::pod_read_unaligned(bytemuck::bytes_of(element));
+    T::from_f64(alpha * f64::from(integer))
 }
 
 /// A rung with several sets of data, all of which hold the inputs.
@@ -277,19 +289,25 @@ fn product(
     if transposed[1] {
         strides[1] = Strides::column_major(k as usize);
     }
+    let tensor_input = rung.operation.tensor_input();
     let output = match rung.element {
+        // Sums themselves: of int8 the libraries have no others at the speed of tensor cores.
+        ElementType::F32 if tensor_input == Some(TensorInput::I8) => DataType::I32,
         ElementType::F16 => DataType::F16,
         ElementType::Bf16 => DataType::Bf16,
         ElementType::F32 => DataType::F32,
         ElementType::F64 => DataType::F64,
     };
-    let tensor_input = rung.operation.tensor_input();
     let input = match tensor_input {
         Some(TensorInput::F16) => DataType::F16,
         Some(TensorInput::Bf16) => DataType::Bf16,
         Some(TensorInput::I8) => DataType::I8,
         Some(TensorInput::E4m3) => DataType::E4m3,
         Some(TensorInput::Tf32) | None => output,
+    };
+    let alpha = match output {
+        DataType::I32 => 1.0,
+        _ => tensor_input.map_or(1.0, TensorInput::alpha),
     };
     let product = Product {
         input,
@@ -300,7 +318,7 @@ fn product(
         pointers: [a, b, c],
         leading: strides.map(|strides| strides.leading() as u32),
         transposed,
-        alpha: tensor_input.map_or(1.0, TensorInput::alpha).into(),
+        alpha: alpha.into(),
         beta: 0.0,
         batch: (1, [0; 3]),
         tf32: tensor_input == Some(TensorInput::Tf32),

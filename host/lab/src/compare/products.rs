@@ -7,7 +7,7 @@ use super::contestant::Peer;
 use crate::peer::cublas::Cublas;
 use crate::peer::cublaslt::{self, CublasLt, LtProduct, Workspace};
 use crate::peer::library::LibraryError;
-use crate::peer::product::Product;
+use crate::peer::product::{DataType, Product};
 use std::ops::ControlFlow;
 use warpladder::engine::Buffer;
 
@@ -115,6 +115,11 @@ impl<'e> Products<'e> {
     /// The library's name and version.
     pub(super) fn name(&self) -> String {
         self.library.name()
+    }
+
+    /// Whether the outputs hold integers, in place of elements of the kernel's type.
+    pub(super) fn has_integers(&self) -> bool {
+        self.products[0].output == DataType::I32
     }
 
     /// What it is called in errors.

@@ -498,5 +498,11 @@ mod tests {
             "cuBLASLt has no algorithm for 3 x 5 x 7 nt of bf16 with an output of f32: compare \
              with --peer cublas"
         );
+        let of_floats = Product {
+            input: DataType::E4m3,
+            ..some_product()
+        };
+        let text = LibraryError::NoAlgorithm(of_floats).to_string();
+        assert!(text.ends_with("compare in the layout nt, with n and k that are multiples of 16"));
     }
 }

@@ -34,7 +34,7 @@ pub enum LibraryError {
     #[error("cuBLAS takes sizes up to 2147483647, not {0}: use a smaller one")]
     Size(u32),
     /// No algorithm of cuBLASLt's heuristics runs this product.
-    #[error("cuBLASLt has no algorithm for {0}: compare with --peer cublas")]
+    #[error("cuBLASLt has no algorithm for {0}: {advice}", advice = .0.other_choice())]
     NoAlgorithm(Product),
 }
 

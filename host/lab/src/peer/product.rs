@@ -16,6 +16,8 @@ pub enum DataType {
     F16 = 2,
     /// Signed integers of 8 bits, of A and B alone.
     I8 = 3,
+    /// Signed integers of 32 bits: C of such A and B, with integers for α and β.
+    I32 = 10,
     /// bfloat16.
     Bf16 = 14,
     /// 8-bit floats with 4 bits of exponent and 3 of fraction, of A and B alone. cuBLASLt has them
@@ -72,11 +74,21 @@ impl Product {
         }
     }
 
+    /// What to compare with where cuBLASLt has no algorithm.
+    pub(super) fn other_choice(&self) -> &'static str {
+        match self.input {
+            DataType::E4m3 => "compare in the layout nt, with n and k that are multiples of 16",
+            _ => "compare with --peer cublas",
+        }
+    }
+
     /// `cublasComputeType_t`: in what it is accumulated.
     pub(super) fn compute_type(&self) -> c_int {
         match (self.output, self.tf32) {
-            // CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_32F_FAST_TF32 and CUBLAS_COMPUTE_32F.
+            // CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_32I, CUBLAS_COMPUTE_32F_FAST_TF32 and
+            // CUBLAS_COMPUTE_32F.
             (DataType::F64, _) => 70,
+            (DataType::I32, _) => 72,
             (_, true) => 77,
             _ => 68,
         }
@@ -85,7 +97,7 @@ impl Product {
     /// The type of α and β: that which is computed in.
     pub(super) fn scale_type(&self) -> DataType {
         match self.output {
-            DataType::F64 => DataType::F64,
+            DataType::F64 | DataType::I32 => self.output,
             _ => DataType::F32,
         }
     }
@@ -119,6 +131,7 @@ impl fmt::Display for DataType {
             DataType::F16 => "f16",
             DataType::Bf16 => "bf16",
             DataType::I8 => "i8",
+            DataType::I32 => "i32",
             DataType::E4m3 => "e4m3",
         })
     }
@@ -128,6 +141,7 @@ impl fmt::Display for DataType {
 pub(super) enum Factors {
     Single([f32; 2]),
     Double([f64; 2]),
+    Integer([i32; 2]),
 }
 
 impl Factors {
@@ -136,6 +150,7 @@ impl Factors {
         let factors = [product.alpha, product.beta];
         match product.scale_type() {
             DataType::F64 => Factors::Double(factors),
+            DataType::I32 => Factors::Integer(factors.map(|factor| factor as i32)),
             _ => Factors::Single(factors.map(|factor| factor as f32)),
         }
     }
@@ -147,6 +162,9 @@ impl Factors {
                 .each_ref()
                 .map(|factor| ptr::from_ref(factor).cast()),
             Factors::Double(factors) => factors
+                .each_ref()
+                .map(|factor| ptr::from_ref(factor).cast()),
+            Factors::Integer(factors) => factors
                 .each_ref()
                 .map(|factor| ptr::from_ref(factor).cast()),
         }
@@ -203,6 +221,7 @@ pub(super) mod tests {
         assert_eq!(of(DataType::Bf16, false), (68, 0));
         assert_eq!(of(DataType::F16, false), (68, 0));
         assert_eq!(of(DataType::F64, false), (70, 1));
+        assert_eq!(of(DataType::I32, false), (72, 10));
     }
 
     #[test]
@@ -218,5 +237,11 @@ pub(super) mod tests {
             ..product
         };
         assert!(matches!(Factors::of(&double), Factors::Double([2.0, 0.5])));
+        let integer = Product {
+            output: DataType::I32,
+            beta: 0.0,
+            ..product
+        };
+        assert!(matches!(Factors::of(&integer), Factors::Integer([2, 0])));
     }
 }
