@@ -47,7 +47,7 @@ pub trait GemmInput: bytemuck::Pod {
         None
     }
 
-    /// The kernels with which [operators](super::Fusion) can be fused, where there are any.
+    /// The kernels with which [operators](super::Fusion) can be fused, where they are others.
     fn fusing_kernels(_: ComputeCapability, _c_16bit: bool) -> Option<&'static KernelSet> {
         None
     }
@@ -230,18 +230,6 @@ impl GemmInput for f16 {
             (_, true) => &OF_F16_TO_F16,
         }
     }
-
-    fn fusing_kernels(
-        compute_capability: ComputeCapability,
-        c_16bit: bool,
-    ) -> Option<&'static KernelSet> {
-        let kernels = if c_16bit {
-            &OF_F16_TO_F16_80
-        } else {
-            &OF_F16_80
-        };
-        of_ampere(compute_capability, kernels)
-    }
 }
 
 impl GemmInput for bf16 {
@@ -258,18 +246,6 @@ impl GemmInput for bf16 {
             (_, false) => &OF_BF16,
             (_, true) => &OF_BF16_TO_BF16,
         }
-    }
-
-    fn fusing_kernels(
-        compute_capability: ComputeCapability,
-        c_16bit: bool,
-    ) -> Option<&'static KernelSet> {
-        let kernels = if c_16bit {
-            &OF_BF16_TO_BF16_80
-        } else {
-            &OF_BF16_80
-        };
-        of_ampere(compute_capability, kernels)
     }
 }
 

@@ -286,7 +286,7 @@ impl<T: GemmInput> Description<T> {
                 capability,
             })?,
         };
-        if self.fusion.is_none() || kernels.takes_fusion {
+        if self.fusion.is_none() || kernels.fuses() {
             return Ok(kernels);
         }
         T::fusing_kernels(capability, self.c_16bit).ok_or(PlanError::Fusion {
@@ -442,8 +442,7 @@ pub fn plan_choice<T: GemmInput>(
         let known = entries.find(|(entry, _)| *entry == name);
         known.map_or(PORTABLE, |(_, capability)| capability.into())
     };
-    let takes_fusion =
-        kernels.takes_fusion && kernels.tiles.iter().any(|tile| tile.entry == choice.entry);
+    let takes_fusion = kernels.is_fusing(choice.entry);
     let [mut params, reduction_params] = parameters(description, choice, &mut plan);
     params.extend(eight_bit_parameters(description));
     if takes_fusion {

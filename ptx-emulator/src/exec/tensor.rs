@@ -525,7 +525,13 @@ impl<O: Observer> Worker<'_, '_, O> {
             match bulk.reduction {
                 None => allocation.write(offset, bytes, value),
                 Some(what) => {
-                    let update = |old| updated(what, Space::Global, old, value, 0);
+                    // The copy engine keeps subnormals of f32, which atomics of global memory
+                    // flush, as an H100 shows.
+                    let as_in = match what.1 {
+                        Type::F32 => Space::Shared,
+                        _ => Space::Global,
+                    };
+                    let update = |old| updated(what, as_in, old, value, 0);
                     update_global(self.launch, allocation, address, bytes, update);
                 }
             }

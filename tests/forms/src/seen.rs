@@ -382,4 +382,20 @@ pub const SEEN: &[(&str, usize, &[u64])] = &[
             0xcc9e_3395_edd5_35ab,
         ],
     ),
+    (
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32",
+        685,
+        &[
+            0x664b_3bc3_0000_0001,
+            0x3dbf_ddfe_3d0e_4891,
+            0x3c68_0d7b_6f7b_f692,
+            0x3d2e_460e_4b00_0001,
+        ],
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 \
+         {%r1,%r2,%r3,%r4},{%r5,%r6,%r7,%r8},%x9,%p10,-1,1",
+        1761,
+        &[0, 0x3ba5_54f4, 0, 0xc0c8_bee5],
+    ),
 ];

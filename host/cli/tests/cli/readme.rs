@@ -276,6 +276,61 @@ fn scaling(folder: &Path) -> String {
     text
 }
 
+/// Attention by warpgroups beside the fastest of PyTorch's implementations in the same run.
+fn attention(folder: &Path) -> String {
+    let mut text = "| keys | width | causal | ms | PyTorch | its ms | ratio |\n\
+                    |--:|--:|---|--:|---|--:|--:|\n"
+        .to_owned();
+    let torch = std::fs::read_to_string(folder.join("attention-torch.json")).unwrap();
+    let torch: Value = serde_json::from_str(&torch).unwrap();
+    let ms = |record: &Value| record["ms"].as_f64().unwrap();
+    for record in read_json(&folder.join("run-attention.json")) {
+        let kernel = record["kernel"].as_str().unwrap();
+        if !kernel.starts_with("attention_wgmma") {
+            continue;
+        }
+        assert_eq!(record["device"], torch["device"]);
+        let causal = kernel.ends_with("_causal");
+        let same = |other: &&Value| {
+            [&other["keys"], &other["width"]] == [&record["k"], &record["n"]]
+                && other["causal"] == causal
+        };
+        let all = torch["records"].as_array().unwrap().iter().filter(same);
+        let best = all.min_by(|a, b| ms(a).total_cmp(&ms(b))).unwrap();
+        let own = record["median_ms"].as_f64().unwrap();
+        writeln!(
+            text,
+            "| {} | {} | {} | {own:.4} | {} | {:.4} | {:.2} |",
+            record["k"],
+            record["n"],
+            if causal { "yes" } else { "no" },
+            best["backend"].as_str().unwrap(),
+            ms(best),
+            ms(best) / own,
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// What CUB and the driver take for as many elements as the runs of sums and scans have.
+fn cub(folder: &Path) -> String {
+    let mut text = "| | ms | GB/s |\n|---|--:|--:|\n".to_owned();
+    let cub = std::fs::read_to_string(folder.join("cub.json")).unwrap();
+    let cub: Value = serde_json::from_str(&cub).unwrap();
+    for record in cub["records"].as_array().unwrap() {
+        writeln!(
+            text,
+            "| {} | {:.4} | {:.0} |",
+            record["what"].as_str().unwrap(),
+            record["ms"].as_f64().unwrap(),
+            record["gbs"].as_f64().unwrap(),
+        )
+        .unwrap();
+    }
+    text
+}
+
 /// Products larger than the memory that they were given.
 fn out_of_core(folder: &Path) -> String {
     let mut text = "| element | size | matrices are | limit | peak | moved over the bound | s | \
@@ -405,6 +460,8 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     let of_h100 = ["run-families.json", "run-attention.json", "run-mma.json"];
     check("docs/h100.md", "runs", &rows(&h100, &of_h100, |_| true));
     check("docs/h100.md", "random", &random_ratios(&h100));
+    check("docs/h100.md", "attention", &attention(&h100));
+    check("docs/h100.md", "cub", &cub(&h100));
     check(
         "docs/h100.md",
         "compare",

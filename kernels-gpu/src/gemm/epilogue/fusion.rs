@@ -14,7 +14,8 @@ use super::output_op::{LinearCombination, OutputOp};
 use super::staged::AnyMatrix;
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
-use cuda_std::float::{GpuFloat, single};
+use core::f32::consts::LOG2_E;
+use cuda_std::float::{GpuFloat, fast};
 use cuda_std::float16::Widen;
 
 /// A function of an element of the result and of its place, row and column of C.
@@ -22,10 +23,24 @@ pub trait ElementOp: Copy {
     /// Its value.
     fn apply(&self, at: [usize; 2], value: f32) -> f32;
 
+    /// Applies it to all `values`, whose places `at` gives.
+    #[inline(always)]
+    fn apply_all<const N: usize>(&self, at: &impl Fn(usize) -> [usize; 2], values: &mut [f32; N]) {
+        for i in 0..N {
+            values[i] = self.apply(at(i), values[i]);
+        }
+    }
+
     /// Whether it is the identity.
     #[inline(always)]
     fn is_identity(&self) -> bool {
         false
+    }
+
+    /// The function for the matrix of a batch whose C lies `offset` elements behind the first one.
+    #[inline(always)]
+    fn of_matrix(self, _offset: usize) -> Self {
+        self
     }
 }
 
@@ -46,6 +61,17 @@ impl<F: ElementOp, G: ElementOp> ElementOp for (F, G) {
     fn apply(&self, at: [usize; 2], value: f32) -> f32 {
         self.1.apply(at, self.0.apply(at, value))
     }
+
+    #[inline(always)]
+    fn apply_all<const N: usize>(&self, at: &impl Fn(usize) -> [usize; 2], values: &mut [f32; N]) {
+        self.0.apply_all(at, values);
+        self.1.apply_all(at, values);
+    }
+
+    #[inline(always)]
+    fn of_matrix(self, offset: usize) -> Self {
+        (self.0.of_matrix(offset), self.1.of_matrix(offset))
+    }
 }
 
 /// The output operator of a linear combination with an [`ElementOp`] behind it.
@@ -63,6 +89,15 @@ impl<F: ElementOp> Fused<F> {
         Fused {
             linear: LinearCombination::new(params),
             then: Some(then),
+        }
+    }
+
+    /// This linear combination with `then` behind it.
+    #[inline(always)]
+    pub fn then(self, then: F) -> Self {
+        Fused {
+            then: Some(then),
+            ..self
         }
     }
 }
@@ -101,15 +136,22 @@ impl<F: ElementOp> OutputOp<f32> for Fused<F> {
     }
 
     #[inline(always)]
+    fn of_matrix(self, offset: usize) -> Self {
+        Fused {
+            then: self.then.map(|then| then.of_matrix(offset)),
+            ..self
+        }
+    }
+
+    #[inline(always)]
     fn has_finish(&self) -> bool {
         self.then.is_some_and(|then| !then.is_identity())
     }
 
     #[inline(always)]
-    fn finish(&self, at: [usize; 2], result: f32) -> f32 {
-        match self.then {
-            Some(then) => then.apply(at, result),
-            None => result,
+    fn finish<const N: usize>(&self, at: impl Fn(usize) -> [usize; 2], results: &mut [f32; N]) {
+        if let Some(then) = self.then {
+            then.apply_all(&at, results);
         }
     }
 }
@@ -162,6 +204,14 @@ impl<T: Widen<Wide = f32>> ElementOp for AddResidual<T> {
         let from = self.matrix.wrapping_add(row * self.leading + column);
         // SAFETY: the matrix has the element by the contract of `new`.
         value + unsafe { *from }.widen()
+    }
+
+    #[inline(always)]
+    fn of_matrix(self, offset: usize) -> Self {
+        AddResidual {
+            matrix: self.matrix.wrapping_add(offset),
+            ..self
+        }
     }
 }
 
@@ -216,7 +266,7 @@ pub fn gelu(x: f32) -> f32 {
     // Beyond it the result is 0 or x.
     const LARGEST: f32 = 14.5;
     let z = (x.abs() * core::f32::consts::FRAC_1_SQRT_2).min(LARGEST);
-    let t = 1.0 / (1.0 + 0.5 * z);
+    let t = fast::recip(fma(0.5, z, 1.0));
     let coefficients = [
         0.170_872_77,
         -0.822_152_23,
@@ -233,7 +283,7 @@ pub fn gelu(x: f32) -> f32 {
     for coefficient in coefficients {
         fit = fma(fit, t, coefficient);
     }
-    let complement = t * single::exp(fma(-z, z, fit));
+    let complement = t * fast::exp2_ftz(fma(-z, z, fit) * LOG2_E);
     let upper = 0.5 * complement;
     // Φ(x) is the upper tail for negative x, and its complement otherwise.
     if x < 0.0 { x * upper } else { x - x * upper }
@@ -256,7 +306,7 @@ pub fn silu(x: f32) -> f32 {
 /// 1 / (1 + e^−x). It is 0 where e^−x is not finite.
 #[inline(always)]
 fn logistic(x: f32) -> f32 {
-    1.0 / (1.0 + single::exp(-x))
+    fast::recip(1.0 + fast::exp2(-x * LOG2_E))
 }
 
 /// `a · b + c`, rounded once.
@@ -325,34 +375,33 @@ pub struct Chosen<N> {
 }
 
 impl<N: Output<Wide = f32>> Chosen<N> {
-    /// The operator of `params`, with the residual `offset` elements from its start on.
+    /// The operator of `params`, for the first matrix of the batch.
     ///
     /// # Safety
     /// Where `params` have them, `bias` has an element for each row or column of C, and `residual`
     /// has an element for each of C. They are of C's type, and no thread writes them.
     #[inline(always)]
-    pub unsafe fn new(
-        params: FusionParams,
-        [bias, residual]: [*const u8; 2],
-        offset: usize,
-    ) -> Self {
-        let matrix = |start: *const u8, offset, leading: u32| {
-            AnyMatrix::new(
-                start.cast_mut(),
-                offset,
-                leading as usize,
-                params.c_16bit != 0,
-            )
+    pub unsafe fn new(params: FusionParams, [bias, residual]: [*const u8; 2]) -> Self {
+        let matrix = |start: *const u8, leading: u32| {
+            AnyMatrix::new(start.cast_mut(), 0, leading as usize, params.c_16bit != 0)
         };
         Chosen {
             params,
-            bias: matrix(bias, 0, 0),
-            residual: matrix(residual, offset, params.residual_leading),
+            bias: matrix(bias, 0),
+            residual: matrix(residual, params.residual_leading),
         }
     }
 }
 
 impl<N: Output<Wide = f32>> ElementOp for Chosen<N> {
+    #[inline(always)]
+    fn of_matrix(self, offset: usize) -> Self {
+        Chosen {
+            residual: self.residual.shifted(offset),
+            ..self
+        }
+    }
+
     #[inline(always)]
     fn is_identity(&self) -> bool {
         let FusionParams {
@@ -366,29 +415,49 @@ impl<N: Output<Wide = f32>> ElementOp for Chosen<N> {
 
     #[inline(always)]
     fn apply(&self, at: [usize; 2], value: f32) -> f32 {
+        let mut values = [value];
+        self.apply_all(&|_| at, &mut values);
+        values[0]
+    }
+
+    /// The choices are made once, so what is loaded of bias and residual is in flight together.
+    #[inline(always)]
+    fn apply_all<const COUNT: usize>(
+        &self,
+        at: &impl Fn(usize) -> [usize; 2],
+        values: &mut [f32; COUNT],
+    ) {
         let FusionParams {
             bias,
             activation,
             residual_leading,
             ..
         } = self.params;
-        let mut value = value;
-        if bias != bias::NONE {
-            let index = if bias == bias::ROW { at[0] } else { at[1] };
-            // SAFETY: there is an element for it by the contract of `new`.
-            value += unsafe { self.bias.load(0, index) };
+        // SAFETY: there is an element for each row, or each column, by the contract of `new`.
+        let element = |index: usize| unsafe { self.bias.load(0, index) };
+        // Apart, so that results of one row or of one column share a load.
+        if bias == bias::ROW {
+            for i in 0..COUNT {
+                values[i] += element(at(i)[0]);
+            }
+        } else if bias == bias::COLUMN {
+            for i in 0..COUNT {
+                values[i] += element(at(i)[1]);
+            }
         }
-        value = match activation {
-            activation::RELU => Relu.apply(at, value),
-            activation::GELU => Gelu.apply(at, value),
-            activation::GELU_TANH => GeluTanh.apply(at, value),
-            activation::SILU => Silu.apply(at, value),
-            _ => value,
-        };
+        match activation {
+            activation::RELU => Relu.apply_all(at, values),
+            activation::GELU => Gelu.apply_all(at, values),
+            activation::GELU_TANH => GeluTanh.apply_all(at, values),
+            activation::SILU => Silu.apply_all(at, values),
+            _ => {}
+        }
         if residual_leading != 0 {
-            // SAFETY: there is an element for it by the contract of `new`.
-            value += unsafe { self.residual.load(at[0], at[1]) };
+            for i in 0..COUNT {
+                let [row, column] = at(i);
+                // SAFETY: there is an element for it by the contract of `new`.
+                values[i] += unsafe { self.residual.load(row, column) };
+            }
         }
-        value
     }
 }

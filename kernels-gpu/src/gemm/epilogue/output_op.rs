@@ -24,19 +24,23 @@ pub trait OutputOp<T: GpuFloat>: Copy {
     /// needed.
     fn combine(&self, scaled: T, source: T) -> T;
 
+    /// The operator for the matrix of a batch whose C lies `offset` elements behind the first one.
+    #[inline(always)]
+    fn of_matrix(self, _offset: usize) -> Self {
+        self
+    }
+
     /// Whether [`finish`](Self::finish) does anything.
     #[inline(always)]
     fn has_finish(&self) -> bool {
         false
     }
 
-    /// What becomes of the result of [`combine`](Self::combine) by its place in C, its row and
-    /// column. Only the [staged epilogue](super::staged) asks: the others have no operator that
-    /// does anything here.
+    /// Changes results of [`combine`](Self::combine) by their places in C, row and column, which
+    /// `at` gives for each. Only the epilogues [of `mma.sync`](super::staged) and [of
+    /// `wgmma`](super::tma_store) ask: the others have no operator that does anything here.
     #[inline(always)]
-    fn finish(&self, _at: [usize; 2], result: T) -> T {
-        result
-    }
+    fn finish<const N: usize>(&self, _at: impl Fn(usize) -> [usize; 2], _results: &mut [T; N]) {}
 }
 
 /// α · accumulator + β · source.

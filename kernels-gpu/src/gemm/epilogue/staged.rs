@@ -101,15 +101,30 @@ impl<N: Output<Wide = f32>> AnyMatrix<N> {
     /// The matrix whose first element lies `offset` elements from `start` on.
     #[inline(always)]
     pub fn new(start: *mut u8, offset: usize, leading: usize, is_16bit: bool) -> Self {
-        let bytes = if is_16bit {
+        let first = AnyMatrix {
+            start: start.cast(),
+            is_16bit,
+            leading,
+        };
+        first.shifted(offset)
+    }
+
+    /// The matrix that lies `offset` elements further.
+    #[inline(always)]
+    pub fn shifted(self, offset: usize) -> Self {
+        AnyMatrix {
+            start: self.start.wrapping_byte_add(offset * self.element_bytes()),
+            ..self
+        }
+    }
+
+    /// Bytes of an element.
+    #[inline(always)]
+    fn element_bytes(&self) -> usize {
+        if self.is_16bit {
             size_of::<N>()
         } else {
             size_of::<f32>()
-        };
-        AnyMatrix {
-            start: start.wrapping_add(offset * bytes).cast(),
-            is_16bit,
-            leading,
         }
     }
 
@@ -133,11 +148,7 @@ impl<N: Output<Wide = f32>> AnyMatrix<N> {
     /// Whether vectors of four elements of a row are aligned, from multiples of 4 on.
     #[inline(always)]
     fn has_vectors(&self) -> bool {
-        let bytes = if self.is_16bit {
-            size_of::<N>()
-        } else {
-            size_of::<f32>()
-        };
+        let bytes = self.element_bytes();
         (self.start.addr() | (self.leading * bytes)).is_multiple_of(4 * bytes)
     }
 
@@ -215,7 +226,7 @@ pub struct StagedOutput<N, Op> {
 
 impl<N: Output<Wide = f32>, Op: OutputOp<f32>> StagedOutput<N, Op> {
     /// Stores the results of four accumulators of a row, from a multiple of 4 on, as far as C has
-    /// the elements. The operator's last step stands once in the code.
+    /// the elements.
     ///
     /// # Safety
     /// C is in device memory. No other thread stores these elements.
@@ -238,20 +249,7 @@ impl<N: Output<Wide = f32>, Op: OutputOp<f32>> StagedOutput<N, Op> {
                 results[q] = op.combine(results[q], source[q]);
             }
             if op.has_finish() {
-                // Each result passes through the first register.
-                let mut q = opaque(0);
-                while q < count {
-                    let [first, second, third, fourth] = results;
-                    let finished = op.finish([row, column + q], first);
-                    results = [second, third, fourth, finished];
-                    q = rolled(q + 1);
-                }
-                let mut missing = opaque(count);
-                while missing < 4 {
-                    let [first, second, third, fourth] = results;
-                    results = [second, third, fourth, first];
-                    missing = rolled(missing + 1);
-                }
+                op.finish(|q| [row, column + q.min(count - 1)], &mut results);
             }
             self.c.store_4(row, column, count, results);
         }

@@ -6,11 +6,13 @@
 use super::output_op::OutputOp;
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
+use crate::gemm::reduction::partial_sums::Accumulators;
 use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};
 use crate::gemm::wgmma::rs;
 use crate::gemm::wgmma::stage::{ROW_BYTES, TensorMaps, WARPGROUP, WM};
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::hint::{opaque, rolled};
 use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, Accumulator};
@@ -49,6 +51,9 @@ const EIGHT_REGISTERS: usize = 4;
 pub const fn box_registers(element_bytes: usize) -> usize {
     box_columns(element_bytes) / 8 * EIGHT_REGISTERS
 }
+
+/// Results of a thread that an operator's last step takes together: 16 columns.
+const AT_A_TIME: usize = 2 * EIGHT_REGISTERS;
 
 /// The scaled accumulators of an epilogue tile. With elements of 4 bytes, half of them are used.
 type Values = [f32; box_registers(2)];
@@ -208,6 +213,18 @@ struct Slot {
 }
 
 impl Slot {
+    /// That of epilogue tile `index` of a tile with accumulators `S`. They alternate between the
+    /// two in shared memory. Where a tile has an odd number of them, the next work unit begins with
+    /// the one that was stored last.
+    #[inline(always)]
+    fn of<S: Accumulator, C>(index: usize) -> Self {
+        let is_odd = !(S::COLUMNS / box_columns(size_of::<C>())).is_multiple_of(BOXES);
+        Slot {
+            index: index % BOXES,
+            waits_for_all: index == 0 && is_odd,
+        }
+    }
+
     /// Waits until the TMA stores of this thread have read what the slot holds.
     #[inline(always)]
     fn wait_until_read(self) {
@@ -238,57 +255,154 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         coord: TileCoord,
         boxes: Range<u32>,
     ) {
-        let elements = &self.elements;
-        let (op, transposed) = (self.op, elements.transposed);
-        // The first of the warps that write a TMA box stores it.
-        let writers = if transposed { 2 } else { WARPGROUP as u32 / 32 };
-        // SAFETY: all lanes of the warp execute the shuffle and the election. The same lane is
-        // elected each time, as bulk groups, which are a thread's, need.
-        let leader = unsafe {
-            let warp =
-                warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
-            warp.is_multiple_of(writers) && tma::elect_sync()
-        };
-        // Epilogue tiles alternate between the two in shared memory. Where a tile has an odd number
-        // of them, the next work unit begins with the one that was stored last.
-        let is_odd = !(S::COLUMNS / Self::BOX_COLUMNS).is_multiple_of(BOXES);
+        let leader = self.is_leader();
         for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
             if !boxes.contains(&(index as u32)) {
                 continue;
             }
-            let coord = TileCoord {
-                column: coord.column + (index * Self::BOX_COLUMNS) as u32,
-                ..coord
-            };
             let mut values: Values = [0.0; _];
             for register in 0..Self::BOX_REGISTERS {
-                let accumulator = accumulators.get(index * Self::BOX_REGISTERS + register);
-                values[register] = op.scale(accumulator);
+                values[register] = accumulators.get(index * Self::BOX_REGISTERS + register);
             }
-            let slot = Slot {
-                index: index % BOXES,
-                waits_for_all: index == 0 && is_odd,
-            };
+            let slot = Slot::of::<S, C>(index);
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
-            unsafe {
-                if op.is_source_needed() {
-                    for register in 0..Self::BOX_REGISTERS {
-                        values[register] = elements.result(op, coord, register, values[register]);
-                    }
-                } else {
-                    values = values.map(|scaled| op.combine(scaled, 0.0));
+            unsafe { self.store_tile::<false>(values, self.at(coord, index), slot, leader) };
+        }
+    }
+
+    /// [`store`](Self::store) with the operator's [last step](OutputOp::finish), whose code stands
+    /// once: the accumulators of all epilogue tiles pass through the registers of the first one.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store). C lies row by row.
+    #[inline(always)]
+    pub unsafe fn store_finished<S: Accumulator + Accumulators<Element = f32>>(
+        &self,
+        accumulators: &mut S,
+        coord: TileCoord,
+        boxes: Range<u32>,
+    ) {
+        let leader = self.is_leader();
+        let mut index = opaque(0);
+        while index < S::COLUMNS / Self::BOX_COLUMNS {
+            if boxes.contains(&(index as u32)) {
+                let mut values: Values = [0.0; _];
+                for register in 0..Self::BOX_REGISTERS {
+                    values[register] = *accumulators.element(register);
                 }
-                if self.scheduler.tma_store != 0 && transposed {
-                    self.store_tma_transposed(&values, coord, slot, leader);
-                } else if self.scheduler.tma_store != 0 {
-                    self.store_tma(&values, coord, slot, leader);
-                } else {
-                    for register in 0..Self::BOX_REGISTERS {
-                        elements.store(coord, register, values[register]);
-                    }
+                let slot = Slot::of::<S, C>(index);
+                // SAFETY: the contract is that of `store`.
+                unsafe { self.store_tile::<true>(values, self.at(coord, index), slot, leader) };
+            }
+            for register in Self::BOX_REGISTERS..S::COUNT {
+                *accumulators.element(register - Self::BOX_REGISTERS) =
+                    *accumulators.element(register);
+            }
+            index = rolled(index + 1);
+        }
+    }
+
+    /// Whether this thread starts the TMA stores of its warps' boxes: one of the first of the warps
+    /// that write one, the same each time, since bulk groups are a thread's.
+    ///
+    /// All threads of the warpgroup execute it together.
+    #[inline(always)]
+    fn is_leader(&self) -> bool {
+        let writers = if self.elements.transposed {
+            2
+        } else {
+            WARPGROUP as u32 / 32
+        };
+        // SAFETY: all lanes of the warp execute the shuffle and the election.
+        unsafe {
+            let warp =
+                warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
+            warp.is_multiple_of(writers) && tma::elect_sync()
+        }
+    }
+
+    /// The place of epilogue tile `index`.
+    #[inline(always)]
+    fn at(&self, coord: TileCoord, index: usize) -> TileCoord {
+        TileCoord {
+            column: coord.column + (index * Self::BOX_COLUMNS) as u32,
+            ..coord
+        }
+    }
+
+    /// Stores the results of an epilogue tile, of which `values` are the accumulators.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store). The epilogue tile stored before is not in `slot`, unless that
+    /// waits for all.
+    #[inline(always)]
+    unsafe fn store_tile<const FINISHES: bool>(
+        &self,
+        mut values: Values,
+        coord: TileCoord,
+        slot: Slot,
+        leader: bool,
+    ) {
+        let (op, elements) = (self.op, &self.elements);
+        for register in 0..Self::BOX_REGISTERS {
+            values[register] = op.scale(values[register]);
+        }
+        // SAFETY: the contract is that of `store`.
+        unsafe {
+            if op.is_source_needed() {
+                for register in 0..Self::BOX_REGISTERS {
+                    values[register] = elements.result(op, coord, register, values[register]);
+                }
+            } else {
+                values = values.map(|scaled| op.combine(scaled, 0.0));
+            }
+            if FINISHES {
+                self.finish(&mut values, coord);
+            }
+            if self.scheduler.tma_store != 0 && elements.transposed {
+                self.store_tma_transposed(&values, coord, slot, leader);
+            } else if self.scheduler.tma_store != 0 {
+                self.store_tma(&values, coord, slot, leader);
+            } else {
+                for register in 0..Self::BOX_REGISTERS {
+                    elements.store(coord, register, values[register]);
                 }
             }
+        }
+    }
+
+    /// The operator's last step for the results of an epilogue tile.
+    #[inline(always)]
+    fn finish(&self, values: &mut Values, coord: TileCoord) {
+        let params = self.elements.params;
+        let op = self
+            .op
+            .of_matrix(coord.matrix as usize * params.stride_c as usize);
+        let [row, column] = [coord.row, coord.column].map(|first| first as usize);
+        // Beyond the edges of C, what is stored is left out: any element's place will do.
+        let last = [params.m, params.n].map(|extent| extent as usize - 1);
+        // A few results at a time, so that the code stays small: those that follow pass through the
+        // first registers.
+        let mut first = opaque(0);
+        while first < Self::BOX_REGISTERS {
+            let mut results = [0.0; AT_A_TIME];
+            for register in 0..AT_A_TIME {
+                results[register] = values[register];
+            }
+            let at = |register: usize| {
+                let [y, x] = offset(register, false);
+                let x = column + first / EIGHT_REGISTERS * 8 + x;
+                [(row + y).min(last[0]), x.min(last[1])]
+            };
+            op.finish(at, &mut results);
+            for register in AT_A_TIME..Self::BOX_REGISTERS {
+                values[register - AT_A_TIME] = values[register];
+            }
+            for register in 0..AT_A_TIME {
+                values[Self::BOX_REGISTERS - AT_A_TIME + register] = results[register];
+            }
+            first = rolled(first + AT_A_TIME);
         }
     }
 

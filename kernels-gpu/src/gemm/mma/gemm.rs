@@ -200,7 +200,8 @@ macro_rules! mma_kernels {
                             let work =
                                 WorkTile::of_this_block_again(&params, &scheduler, tile);
                             let offset = work.batch as usize * params.stride_c as usize;
-                            let then = Chosen::<$c_16bit>::new(fusion, [bias, residual], offset);
+                            let then = Chosen::<$c_16bit>::new(fusion, [bias, residual]);
+                            let then = then.of_matrix(offset);
                             let is_16bit = fusion.c_16bit != 0;
                             finish::<
                                 $c_16bit, _, { $tile::BN }, { $tile::MMAS_M }, { $tile::MMAS_N },

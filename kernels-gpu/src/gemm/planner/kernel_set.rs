@@ -29,6 +29,8 @@ pub struct KernelSet {
     /// [fused operator](crate::gemm::epilogue::fusion::FusionParams), bias and residual as well,
     /// and C as either type of elements.
     pub takes_fusion: bool,
+    /// Whether the persistent kernels take one.
+    pub persistent_takes_fusion: bool,
     /// Whether work units of these tiles begin at multiples of BK along k, as tiles of `mma.sync`
     /// ask.
     pub whole_k_tiles: bool,
@@ -57,6 +59,7 @@ pub const SGEMM: KernelSet = KernelSet {
     reduce: "sgemm_reduce",
     element_bytes: 4,
     takes_fusion: false,
+    persistent_takes_fusion: false,
     whole_k_tiles: false,
     reductions: &[
         ReductionMode::LastBlock,
@@ -148,16 +151,18 @@ pub const OF_I8_80: KernelSet = KernelSet {
 };
 
 /// f16 by warpgroups, with accumulators and C of f32.
-pub const OF_F16_90: KernelSet = by_warpgroups(kernels::OF_F16, "add_parts_f32");
+pub const OF_F16_90: KernelSet = fusing(by_warpgroups(kernels::OF_F16, "add_parts_f32"));
 
 /// bf16 by warpgroups, with accumulators and C of f32.
-pub const OF_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16, "add_parts_f32");
+pub const OF_BF16_90: KernelSet = fusing(by_warpgroups(kernels::OF_BF16, "add_parts_f32"));
 
 /// f16 by warpgroups, with a C of f16.
-pub const OF_F16_TO_F16_90: KernelSet = by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16");
+pub const OF_F16_TO_F16_90: KernelSet =
+    fusing(by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16"));
 
 /// bf16 by warpgroups, with a C of bf16.
-pub const OF_BF16_TO_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16");
+pub const OF_BF16_TO_BF16_90: KernelSet =
+    fusing(by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16"));
 
 /// TF32 by warpgroups, with a C of f32. B is K-major.
 pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
@@ -232,6 +237,14 @@ const fn by_warpgroups(
     }
 }
 
+/// Persistent kernels that take a fused operator.
+const fn fusing(kernels: KernelSet) -> KernelSet {
+    KernelSet {
+        persistent_takes_fusion: true,
+        ..kernels
+    }
+}
+
 /// All of them.
 pub const ALL: &[KernelSet] = &[
     SGEMM,
@@ -290,9 +303,24 @@ impl KernelSet {
         let tiles = self.tiles.iter().filter(|tile| fits(tile, problem));
         let grids = tiles.flat_map(|tile| self.grid_candidates(tile, problem));
         let tiles = self.persistent_tiles.iter().copied().flatten();
-        let tiles = tiles.filter(|tile| !problem.fused && fits(tile, problem));
+        let tiles = tiles
+            .filter(|tile| (!problem.fused || self.persistent_takes_fusion) && fits(tile, problem));
         let persistent = tiles.flat_map(|tile| persistent::candidates(self, tile, problem));
         grids.chain(persistent).chain(self.gemv_candidates(problem))
+    }
+
+    /// Whether one of the kernels takes a fused operator.
+    pub fn fuses(&self) -> bool {
+        self.takes_fusion || self.persistent_takes_fusion
+    }
+
+    /// Whether the kernel `entry` takes one.
+    pub fn is_fusing(&self, entry: &str) -> bool {
+        let tiles = self.tiles.iter().filter(|_| self.takes_fusion);
+        let persistent = self.persistent_tiles.iter().copied().flatten();
+        let persistent = persistent.filter(|_| self.persistent_takes_fusion);
+        let mut tiles = tiles.chain(persistent);
+        tiles.any(|tile| tile.entry == entry)
     }
 
     /// The kernels, each with the compute capability of its module, times 10.

@@ -34,8 +34,9 @@ pub(super) fn candidates(
     let sms = problem.multiprocessors.max(1);
     let grids = are_counted.then(|| grids(config.cluster_size, tiles.count(), tile.k_tiles, sms));
     let grids = grids.into_iter().flatten();
-    // The reduction kernel does not know whether the partial sums were computed.
-    let takes_kernel = !kernels.splits_operands;
+    // The reduction kernel does not know whether the partial sums were computed, and no operator
+    // but the linear combination.
+    let takes_kernel = !kernels.splits_operands && !problem.fused;
     let reductions = kernels.reductions;
     grids
         .filter(move |grid| takes_kernel || grid.reduction != ReductionMode::Kernel)

@@ -28,7 +28,8 @@
 //! C has elements of `f32`, or of the type of A and B: the names of those kernels end with `_to_`
 //! and the type. Accumulators, α, β and partial sums are `f32` in both cases; a scaled accumulator
 //! is rounded once, when it is stored. An epilogue tile of 16-bit elements has 64 columns instead
-//! of 32, and the stores of C take half of the time.
+//! of 32, and the stores of C take half of the time. Kernels of 16-bit inputs take an operator that
+//! is [fused](crate::gemm::epilogue::fusion): bias, activation and residual.
 //!
 //! # Thread mapping
 //! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels of 2-CTA
@@ -50,6 +51,7 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
+use crate::gemm::epilogue::fusion::{Chosen, Fused, FusionParams};
 use crate::gemm::epilogue::output_op::LinearCombination;
 use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
@@ -81,14 +83,17 @@ macro_rules! wgmma_kernels {
         operands_of_16_bits: $of_16_bits:tt
         k_major_b_and_c_of_32_bits: $k_major_b:tt
         $($types:literal: $kernels:ident, $element:ident, $input:ty => $output:ty, $suffix:literal,
-        $op:ty {
+        $op:ty, $fusing:tt {
             $($layout:ident: $source:ident<$a:ident, $b:ident>, $tiles:ident;)*
         })*
     ) => {
         $(
             $(wgmma_kernels! {
                 @$tiles [$all $terms $of_16_bits $k_major_b]
-                [$types $kernels $element $input, $output, $op, $suffix $layout $source $a $b]
+                [
+                    $types $kernels $element $input, $output, $op, $fusing $suffix $layout $source
+                    $a $b
+                ]
             })*
 
             pastey::paste! {
@@ -117,44 +122,17 @@ macro_rules! wgmma_kernels {
         @kernels
         [
             $types:literal $kernels:ident $element:ident $input:ty, $output:ty, $op:ty,
-            $suffix:literal $layout:ident $source:ident $a:ident $b:ident
+            $fusing:tt $suffix:literal $layout:ident $source:ident $a:ident $b:ident
         ]
         $([$($name:literal: $bm:literal x $bn:literal;)*])*
     ) => {
         pastey::paste! {
-            $($(
-                #[doc = concat!(
-                    $types, ", A ", stringify!($a), ", B ", stringify!($b), ", tiles of ",
-                    $bm, " × ", $bn, "."
-                )]
-                ///
-                /// # Safety
-                /// `maps` are as [`TensorMaps`] says, of the matrices that `params` describe, and
-                /// `c` is C. `workspace` has zeroed counters and the partial sums of the splits of
-                /// `scheduler`, and no other launch uses it meanwhile. Blocks have the threads and
-                /// the dynamic shared memory of their [`TileConfig`]. They form clusters of its
-                /// `cluster_size`, or of the splits with
-                /// [`Cluster`](crate::gemm::scheduler::persistent::ReductionMode::Cluster).
-                #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
-                pub unsafe fn [<wgmma_ $element _ $layout $name $suffix>](
-                    maps: *const TensorMaps,
-                    c: *mut $output,
-                    workspace: *mut f32,
-                    params: GemmParams<f32>,
-                    scheduler: TileSchedulerParams,
-                ) {
-                    // SAFETY: this kernel has the contract of `body`.
-                    unsafe {
-                        body::<
-                            $source<$input, $a, $b>, [f32; $bn / 2], $output,
-                            $op, { $bm / WM },
-                        >(
-                            maps, (c, workspace), params, scheduler,
-                            ($source(PhantomData), |op: $op| op),
-                        )
-                    }
-                }
-            )*)*
+            $($(wgmma_kernels! {
+                @kernel $fusing $name $bm $bn
+                [
+                    $types $element $input, $output, $op, $suffix $layout $source $a $b
+                ]
+            })*)*
 
             const [<$kernels _ $layout:upper>]: &[TileConfig] = &[$($(
                 TileConfig::new::<
@@ -166,12 +144,68 @@ macro_rules! wgmma_kernels {
             )*)*];
         }
     };
+
+    // A kernel, with an operator that a launch chooses where `fusion` is named.
+    (
+        @kernel [$($fusion:ident, $bias:ident, $residual:ident)?]
+        $name:literal $bm:literal $bn:literal
+        [
+            $types:literal $element:ident $input:ty, $output:ty, $op:ty, $suffix:literal
+            $layout:ident $source:ident $a:ident $b:ident
+        ]
+    ) => {
+        pastey::paste! {
+            #[doc = concat!(
+                $types, ", A ", stringify!($a), ", B ", stringify!($b), ", tiles of ", $bm, " × ",
+                $bn, "."
+            )]
+            ///
+            /// # Safety
+            /// `maps` are as [`TensorMaps`] says, of the matrices that `params` describe, and `c`
+            /// is C. `workspace` has zeroed counters and the partial sums of the splits of
+            /// `scheduler`, and no other launch uses it meanwhile. Blocks have the threads and the
+            /// dynamic shared memory of their [`TileConfig`]. They form clusters of its
+            /// `cluster_size`, or of the splits with
+            /// [`Cluster`](crate::gemm::scheduler::persistent::ReductionMode::Cluster). Bias and
+            /// residual are as [`Chosen::new`] asks, of the type of C.
+            #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
+            pub unsafe fn [<wgmma_ $element _ $layout $name $suffix>](
+                maps: *const TensorMaps,
+                c: *mut $output,
+                workspace: *mut f32,
+                params: GemmParams<f32>,
+                scheduler: TileSchedulerParams,
+                $($fusion: FusionParams, $bias: *const u8, $residual: *const u8,)?
+            ) {
+                let operator = |op: $op| {
+                    $(
+                        let fusion = FusionParams {
+                            c_16bit: (size_of::<$output>() == 2) as u32,
+                            ..$fusion
+                        };
+                        // SAFETY: this kernel has the contract of `Chosen::new`.
+                        let then = unsafe { Chosen::new(fusion, [$bias, $residual]) };
+                        let op = op.then(then);
+                    )?
+                    op
+                };
+                // SAFETY: this kernel has the contract of `body`.
+                unsafe {
+                    body::<
+                        $source<$input, $a, $b>, [f32; $bn / 2], $output, $op, { $bm / WM },
+                    >(
+                        maps, (c, workspace), params, scheduler, ($source(PhantomData), operator),
+                    )
+                }
+            }
+        }
+    };
 }
 
 // The tiles, BM × BN, each with what the names of its kernels have for it, and the types: of A and
-// B, of C, and the output operator. Tiles of 64 rows are
-// those of 2-CTA clusters. An MN-major B has TMA boxes of 64 columns, as have epilogue tiles of 16
-// bits, so there are 96 columns without those only.
+// B, of C, and the output operator, with the parameters of one that a launch chooses. Tiles of 64
+// rows are those of 2-CTA clusters. An MN-major B has TMA boxes of 64 columns, as have epilogue
+// tiles of 16 bits, so there are 96 columns without those only.
 wgmma_kernels! {
     all: [
         "": 128 x 256;
@@ -193,40 +227,40 @@ wgmma_kernels! {
     ]
 
     "Inputs are bfloat16": OF_BF16, bf16, Bf16 => f32, "",
-    LinearCombination<f32> {
+    Fused<Chosen<f32>>, [fusion, bias, residual] {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, k_major_b;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, k_major_b;
     }
     "Inputs are IEEE binary16": OF_F16, f16, F16 => f32, "",
-    LinearCombination<f32> {
+    Fused<Chosen<f32>>, [fusion, bias, residual] {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, k_major_b;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, k_major_b;
     }
     "Inputs and C are bfloat16": OF_BF16_TO_BF16, bf16, Bf16 => bf16, "_to_bf16",
-    LinearCombination<f32> {
+    Fused<Chosen<bf16>>, [fusion, bias, residual] {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, of_16_bits;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, of_16_bits;
     }
     "Inputs and C are IEEE binary16": OF_F16_TO_F16, f16, F16 => f16, "_to_f16",
-    LinearCombination<f32> {
+    Fused<Chosen<f16>>, [fusion, bias, residual] {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, of_16_bits;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, of_16_bits;
     }
     "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, tf32, Tf32 => f32, "",
-    LinearCombination<f32> {
+    LinearCombination<f32>, [] {
         nn: RS<MN_MAJOR, K_MAJOR>, all;
         nt: SS<K_MAJOR, K_MAJOR>, all;
     }
     "Inputs are `f32` in terms of bfloat16": OF_F32_SPLIT, f32_split, Bf16 => f32, "",
-    LinearCombination<f32> {
+    LinearCombination<f32>, [] {
         nn: SplitSS<K_MAJOR, MN_MAJOR>, terms;
         nt: SplitSS<K_MAJOR, K_MAJOR>, terms;
         tn: SplitSS<MN_MAJOR, MN_MAJOR>, terms;

@@ -275,7 +275,12 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 }
                 let coord = self.tiles.coord(unit.tile);
                 let row = coord.row + (warpgroup * WM) as u32;
-                epilogue.store(&accumulators, TileCoord { row, ..coord }, boxes);
+                let coord = TileCoord { row, ..coord };
+                if !W::C_TRANSPOSED && op.has_finish() {
+                    epilogue.store_finished(&mut accumulators, coord, boxes);
+                } else {
+                    epilogue.store(&accumulators, coord, boxes);
+                }
                 if is_clustered {
                     dsmem::wait_for_peers();
                 }
