@@ -462,6 +462,8 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     check("docs/h100.md", "random", &random_ratios(&h100));
     check("docs/h100.md", "attention", &attention(&h100));
     check("docs/h100.md", "cub", &cub(&h100));
+    let fused = std::fs::read_to_string(h100.join("fused.txt")).unwrap();
+    check("docs/h100.md", "fused", &format!("```text\n{fused}```\n"));
     check(
         "docs/h100.md",
         "compare",
