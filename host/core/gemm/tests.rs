@@ -89,6 +89,21 @@ fn activate(activation: Activation, x: f64) -> f64 {
     }
 }
 
+/// The errors that [`gelu`](kernels_gpu::gemm::epilogue::fusion::gelu) states.
+#[test]
+fn gelu_is_as_accurate_as_it_says() {
+    for step in -6000..=6000 {
+        let x = step as f32 / 1000.0;
+        let exact = f64::from(x) * normal_distribution(x.into());
+        let found = f64::from(kernels_gpu::gemm::epilogue::fusion::gelu(x));
+        let bound = if x.abs() <= 4.0 { 2e-6 } else { 5e-6 };
+        assert!(
+            (found - exact).abs() <= bound * exact.abs(),
+            "{x}: {found}, not {exact}"
+        );
+    }
+}
+
 /// Every operator, into a C of either orientation, of f32 or of the type of A and B.
 fn operators_are_fused<T, O>(
     [m, n, k]: [usize; 3],
