@@ -125,6 +125,49 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
         }
     }
 
+    /// Stores the results of a row of `N` scaled accumulators in shared memory, the first of them at
+    /// `row` and `column`, as far as the matrix has the elements: 128 aligned bytes at a time,
+    /// wherever the row begins.
+    ///
+    /// # Safety
+    /// All lanes of the warp execute it. The matrix is in device memory, and no other thread stores
+    /// the elements.
+    #[inline(always)]
+    pub unsafe fn store_row<const N: usize>(
+        &self,
+        [row, column]: [usize; 2],
+        scaled: *const C::Wide,
+    ) {
+        const LINE_BYTES: usize = 128;
+        const LANES: usize = 32;
+        let of_line = LINE_BYTES / size_of::<C>();
+        let to = (self.start).wrapping_add(row * self.leading + column);
+        let count = if row < self.rows {
+            self.columns.saturating_sub(column).min(N)
+        } else {
+            0
+        };
+        let in_line = to.addr() / size_of::<C>() % of_line;
+        let lane = warp::lane_id() as usize;
+        for first in (0..N + of_line).step_by(LANES) {
+            // Before the row's start it is more than `count`.
+            let index = (first + lane).wrapping_sub(in_line);
+            if index < count {
+                // SAFETY: the test says that the matrix has the element.
+                unsafe {
+                    let to = to.wrapping_add(index);
+                    let source = if self.op.is_source_needed() {
+                        (*to).widen()
+                    } else {
+                        C::Wide::ZERO
+                    };
+                    let result = self.op.combine(*scaled.wrapping_add(index), source);
+                    *to = C::from_wide(result);
+                }
+            }
+        }
+    }
+
     /// Stores the results of four accumulators of a row, from a multiple of 4 on, as far as the
     /// matrix has the elements: as a vector where `vectors`, the result of
     /// [`vectors`](Self::vectors), and the matrix has all four.

@@ -2,6 +2,7 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader};
+use crate::gemm::element::Output;
 use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::pipeline::cp_async::Pipeline;
@@ -9,6 +10,7 @@ use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::hint::{opaque, rolled};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F64x2, Vector};
 
@@ -98,6 +100,7 @@ pub unsafe fn body<
     const {
         assert!(BM * BN / (WM * WN) * 32 == THREADS);
         assert!(BK.is_multiple_of(2 * MMA_K) && STAGES >= 3);
+        assert!(BM * (BN + PADDING) <= STAGES * BK * (BM + BN + 2 * PADDING));
     }
     let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
     let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
@@ -197,35 +200,51 @@ pub unsafe fn body<
             return;
         }
         let epilogue = DirectEpilogue::<f64, Op>::new(&params, &scheduler, &work, [c, workspace]);
-        let row = work.row as usize + warp_row + 2 * group;
-        let column = work.column as usize + warp_column + 4 * in_group;
-        store(&epilogue, &accumulators, row, column);
+        let block = [work.row as usize, work.column as usize];
+        let own = [warp_row + 2 * group, warp_column + 4 * in_group];
+        store::<BM, BN, THREADS, _>(&epilogue, &accumulators, memory, block, own);
     }
 }
 
-/// Stores a lane's accumulators, the first of them at `row` and `column`.
+/// Stores a block's accumulators through shared memory, so that a warp stores neighbours: a lane
+/// has four, and stores of these would write each sector of memory in four parts. The first of this
+/// lane are those at `own` in the block's tile, which begins at `block`.
 ///
 /// # Safety
-/// The epilogue's matrix is in device memory. No other lane owns the elements of these
-/// accumulators.
+/// All threads of the block execute it, and use its shared memory no more. The epilogue's matrix is
+/// in device memory. No other block owns the elements of this tile. `memory` has that of `BM` rows
+/// of `BN` + [`PADDING`] elements, aligned to 16.
 #[inline(always)]
-unsafe fn store<Op: OutputOp<f64>>(
+unsafe fn store<const BM: usize, const BN: usize, const THREADS: usize, Op: OutputOp<f64>>(
     epilogue: &DirectEpilogue<f64, Op>,
     accumulators: &Accumulators,
-    row: usize,
-    column: usize,
+    memory: *mut f64,
+    block: [usize; 2],
+    own: [usize; 2],
 ) {
-    let vectors = epilogue.vectors();
+    let pitch = BN + PADDING;
+    // The stages are free once all warps have arrived here: the last reads are done.
+    thread::sync_threads();
     for i in 0..VEC2S_A {
         for row_in_vec2 in 0..2 {
             for j in 0..VEC2S_B {
-                let (row, column) = (row + i * VEC2_SPAN + row_in_vec2, column + j * VEC2_SPAN);
+                let (row, column) = (own[0] + i * VEC2_SPAN + row_in_vec2, own[1] + j * VEC2_SPAN);
                 let [even, odd] = accumulators[i][j][row_in_vec2];
-                let four = [even[0], odd[0], even[1], odd[1]];
-                // SAFETY: this function has the contract of `store_4`; `column` is a multiple of 4.
-                unsafe { epilogue.store_4(row, column, four, vectors) };
+                let scaled = [even[0], odd[0], even[1], odd[1]].map(|sum| epilogue.scale(sum));
+                // SAFETY: row and column are inside of the tile, the column and the pitch are
+                // multiples of 4, and each lane has vectors of its own.
+                unsafe { f64::store_4(memory.wrapping_add(row * pitch + column), scaled) };
             }
         }
+    }
+    thread::sync_threads();
+    let mut row = opaque(thread::thread_idx_x() as usize / 32);
+    while row < BM {
+        let scaled = memory.wrapping_add(row * pitch);
+        // SAFETY: the row was written before the barrier. Each warp has rows of its own, and the
+        // matrix is that of this function's contract.
+        unsafe { epilogue.store_row::<BN>([block[0] + row, block[1]], scaled) };
+        row = rolled(row + THREADS / 32);
     }
 }
 
