@@ -33,7 +33,7 @@ use kernels_gpu::gemm::planner::{
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
 use kernels_gpu::gemm::wgmma::float8::Float8Params;
-use kernels_gpu::gemm::wgmma::pack::Pack;
+use kernels_gpu::gemm::wgmma::pack::{Pack, PackBoth};
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
 use operand::{Oriented, PACK_KERNELS};
 use tuning::{Choices, ProblemKey};
@@ -647,6 +647,10 @@ const _: () = assert!(size_of::<Float8Params>() == 10 * 4 + 2 * 8);
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for Pack {}
 const _: () = assert!(size_of::<Pack>() == 4 * 4 + 2 * 8);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for PackBoth {}
+const _: () = assert!(size_of::<PackBoth>() == 2 * size_of::<Pack>() + 6 * 4);
 
 /// The parameters as the kernel reads them.
 fn bytes<P: ByValue>(params: &P) -> Vec<u8> {

@@ -12,7 +12,7 @@ use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::GemmProblem;
 use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
-use kernels_gpu::gemm::wgmma::pack::{self, Pack};
+use kernels_gpu::gemm::wgmma::pack::{self, Pack, PackBoth};
 use kernels_gpu::gemm::wgmma::{multicast, split, stage};
 use kernels_gpu::ladder::transpose::transpose_fast;
 
@@ -26,7 +26,7 @@ const OPERAND_ALIGN: u64 = 256;
 const MAX_BLOCKS: u64 = 65_535;
 
 /// The kernels that copy operands.
-pub(super) const PACK_KERNELS: [&str; 7] = [
+pub(super) const PACK_KERNELS: [&str; 10] = [
     "split_f32",
     "pack_8",
     "pack_16",
@@ -34,6 +34,9 @@ pub(super) const PACK_KERNELS: [&str; 7] = [
     "pack_transposed_8",
     "pack_transposed_16",
     "pack_transposed_32",
+    "pack_both_8",
+    "pack_both_16",
+    "pack_both_32",
 ];
 
 /// An operand as the product fetches it.
@@ -48,7 +51,17 @@ struct Operand {
     /// Whether it is K-major.
     k_major: bool,
     /// The copy that brings it there.
-    copy: Option<PlannedLaunch>,
+    copy: Option<OperandCopy>,
+}
+
+/// A copy of an operand.
+struct OperandCopy {
+    /// Where it goes, in the workspace.
+    start: u64,
+    pack: Pack,
+    /// Whether it is transposed.
+    turn: bool,
+    matrices: u32,
 }
 
 /// A product as a `wgmma` kernel computes it: of C or of its transpose.
@@ -142,9 +155,9 @@ impl<T: GemmInput> Oriented<T> {
                 let elements = operand.stride * u64::from(operand.matrices);
                 plan.workspace_bytes = start + elements * u64::from(self.element_bytes());
             }
-            plan.launches.extend(operand.copy.clone());
             operand
         });
+        plan.launches.extend(self.copies(&operands));
         let [m, n, _] = self.product.extents;
         let [bm, bn, _] = config.tile;
         let mut maps = vec![
@@ -272,7 +285,7 @@ impl<T: GemmInput> Oriented<T> {
         let to_pitch = to_columns.next_multiple_of(self.vector());
         let to_stride = u64::from(to_rows) * u64::from(to_pitch);
         let terms = if self.is_split() { TERMS as u32 } else { 1 };
-        let description = Pack {
+        let pack = Pack {
             rows,
             columns,
             from_pitch: pitch,
@@ -288,8 +301,87 @@ impl<T: GemmInput> Oriented<T> {
             matrices: matrices * terms,
             stride: to_stride,
             k_major,
-            copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
+            copy: (k > 0).then_some(OperandCopy {
+                start,
+                pack,
+                turn,
+                matrices,
+            }),
         }
+    }
+
+    /// The launches that copy the operands: one, where both are copied by such kernels.
+    fn copies(&self, operands: &[Operand; 2]) -> Vec<PlannedLaunch> {
+        if let [Some(a), Some(b)] = operands.each_ref().map(|operand| operand.copy.as_ref())
+            && let Some(both) = self.copy_both([a, b])
+        {
+            return vec![both];
+        }
+        let copies = operands.iter().enumerate();
+        let copies = copies.filter_map(|(side, operand)| Some((side, operand.copy.as_ref()?)));
+        copies
+            .map(|(side, copy)| self.copy(side, copy.start, &copy.pack, (copy.turn, copy.matrices)))
+            .collect()
+    }
+
+    /// The launch that copies both operands; `None` where another kernel copies one of them.
+    fn copy_both(&self, copies: [&OperandCopy; 2]) -> Option<PlannedLaunch> {
+        let is_other = |side: usize| {
+            let OperandCopy {
+                pack,
+                turn,
+                matrices,
+                ..
+            } = copies[side];
+            *turn && self.is_tf32() && self.is_dense(side, pack, *matrices)
+        };
+        if self.is_split() || is_other(0) || is_other(1) {
+            return None;
+        }
+        let blocks = copies.map(|copy| match copy.turn {
+            true => pack::transpose_blocks(copy.pack.rows, copy.pack.columns),
+            false => pack::copy_blocks(copy.pack.rows, copy.pack.to_pitch, self.element_bytes()),
+        });
+        let [first, second] = blocks.map(|blocks| u32::try_from(blocks).ok());
+        let both = PackBoth {
+            packs: copies.map(|copy| copy.pack),
+            transposed: copies.map(|copy| copy.turn.into()),
+            matrices: copies.map(|copy| copy.matrices),
+            blocks: [first?, second?],
+        };
+        let [a, b] = [0, 1].map(|side| {
+            [
+                Param::InputPtr(self.inputs[side]),
+                Param::WorkspaceAt(copies[side].start),
+            ]
+        });
+        let both_bytes = Param::Bytes(super::bytes(&both));
+        Some(PlannedLaunch {
+            entry: match self.element_bytes() {
+                1 => "pack_both_8",
+                2 => "pack_both_16",
+                _ => "pack_both_32",
+            },
+            compute_capability: HOPPER,
+            grid: [
+                blocks[0] + blocks[1],
+                1,
+                copies[0].matrices.max(copies[1].matrices).into(),
+            ],
+            block: Dim3::new(pack::THREADS as u32, 1, 1),
+            cluster: Dim3::ONE,
+            shared_bytes: 0,
+            params: [&a[..], &b, &[both_bytes]].concat(),
+        })
+    }
+
+    /// Whether an operand and its copy have no gaps, and the operand begins at a multiple of 16
+    /// bytes.
+    fn is_dense(&self, side: usize, pack: &Pack, matrices: u32) -> bool {
+        matrices == 1
+            && self.product.aligned[side]
+            && pack.from_pitch == pack.columns
+            && pack.to_pitch == pack.rows
     }
 
     /// The launch that writes the terms of an operand. The range lies at the start of the
@@ -322,12 +414,8 @@ impl<T: GemmInput> Oriented<T> {
         if self.is_split() {
             return self.split(side, start, pack, matrices);
         }
-        let dense = matrices == 1
-            && self.product.aligned[side]
-            && pack.from_pitch == pack.columns
-            && pack.to_pitch == pack.rows;
         let index = self.inputs[side];
-        if turn && dense && self.is_tf32() {
+        if turn && self.is_tf32() && self.is_dense(side, pack, matrices) {
             return transposed_dense(index, start, pack);
         }
         let entry = match (turn, size_of::<T>()) {

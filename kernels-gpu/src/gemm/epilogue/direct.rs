@@ -149,21 +149,50 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
         };
         let in_line = to.addr() / size_of::<C>() % of_line;
         let lane = warp::lane_id() as usize;
-        for first in (0..N + of_line).step_by(LANES) {
-            // Before the row's start it is more than `count`.
-            let index = (first + lane).wrapping_sub(in_line);
-            if index < count {
-                // SAFETY: the test says that the matrix has the element.
-                unsafe {
-                    let to = to.wrapping_add(index);
-                    let source = if self.op.is_source_needed() {
-                        (*to).widen()
-                    } else {
-                        C::Wide::ZERO
-                    };
-                    let result = self.op.combine(*scaled.wrapping_add(index), source);
-                    *to = C::from_wide(result);
+        // SAFETY: `store_pair` has the contract of this function, and `count` says which elements
+        // the matrix has. Before the row's start, an index is more than that.
+        unsafe {
+            if to.addr().is_multiple_of(2 * size_of::<C>()) {
+                for first in (0..N + of_line).step_by(2 * LANES) {
+                    let index = (first + 2 * lane).wrapping_sub(in_line);
+                    self.store_pair(to, scaled, index, count);
                 }
+            } else {
+                for first in (0..N + of_line).step_by(LANES) {
+                    let index = (first + lane).wrapping_sub(in_line);
+                    self.store_pair(to, scaled, index, count.min(index.wrapping_add(1)));
+                }
+            }
+        }
+    }
+
+    /// Stores the results of two scaled accumulators, from `index` on, as far as that is less than
+    /// `count`.
+    ///
+    /// # Safety
+    /// As for [`store_row`](Self::store_row). The matrix has `count` elements from `to` on. The
+    /// address of `index` is a multiple of two elements' bytes where `count` is more than the next.
+    #[inline(always)]
+    unsafe fn store_pair(&self, to: *mut C, scaled: *const C::Wide, index: usize, count: usize) {
+        if index >= count {
+            return;
+        }
+        // SAFETY: the tests say that the matrix has the elements, and the contract that both are
+        // aligned together.
+        unsafe {
+            let result = |index: usize| {
+                let source = if self.op.is_source_needed() {
+                    (*to.wrapping_add(index)).widen()
+                } else {
+                    C::Wide::ZERO
+                };
+                self.op.combine(*scaled.wrapping_add(index), source)
+            };
+            let at = to.wrapping_add(index);
+            if index + 1 < count {
+                C::store_2(at, [result(index), result(index + 1)]);
+            } else {
+                *at = C::from_wide(result(index));
             }
         }
     }

@@ -24,6 +24,9 @@ const MMA_K: usize = 4;
 const WM: usize = 64;
 const WN: usize = 32;
 
+/// Rows that a warp stores at a time.
+const ROWS_IN_FLIGHT: usize = 4;
+
 /// Vec2s of A of a lane for a k-block.
 pub const VEC2S_A: usize = WM / VEC2_SPAN;
 /// Vec2s of B of a lane for a k-block.
@@ -100,6 +103,7 @@ pub unsafe fn body<
     const {
         assert!(BM * BN / (WM * WN) * 32 == THREADS);
         assert!(BK.is_multiple_of(2 * MMA_K) && STAGES >= 3);
+        assert!(BM.is_multiple_of(ROWS_IN_FLIGHT * THREADS / 32));
         assert!(BM * (BN + PADDING) <= STAGES * BK * (BM + BN + 2 * PADDING));
     }
     let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
@@ -240,11 +244,14 @@ unsafe fn store<const BM: usize, const BN: usize, const THREADS: usize, Op: Outp
     thread::sync_threads();
     let mut row = opaque(thread::thread_idx_x() as usize / 32);
     while row < BM {
-        let scaled = memory.wrapping_add(row * pitch);
-        // SAFETY: the row was written before the barrier. Each warp has rows of its own, and the
-        // matrix is that of this function's contract.
-        unsafe { epilogue.store_row::<BN>([block[0] + row, block[1]], scaled) };
-        row = rolled(row + THREADS / 32);
+        for i in 0..ROWS_IN_FLIGHT {
+            let row = row + i * THREADS / 32;
+            let scaled = memory.wrapping_add(row * pitch);
+            // SAFETY: the row was written before the barrier. Each warp has rows of its own, and
+            // the matrix is that of this function's contract.
+            unsafe { epilogue.store_row::<BN>([block[0] + row, block[1]], scaled) };
+        }
+        row = rolled(row + ROWS_IN_FLIGHT * THREADS / 32);
     }
 }
 
