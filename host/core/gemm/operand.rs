@@ -22,6 +22,10 @@ const ROW_BYTES: u32 = 16;
 /// What operands in the workspace begin at multiples of, in bytes.
 const OPERAND_ALIGN: u64 = 256;
 
+/// The most bytes that one launch copies of both operands. Its threads have the registers of a
+/// transpose, so it has fewer loads in flight than the launch of a copy.
+const BOTH_BYTES: u64 = 8 << 20;
+
 /// Most blocks of a grid in y.
 const MAX_BLOCKS: u64 = 65_535;
 
@@ -324,7 +328,8 @@ impl<T: GemmInput> Oriented<T> {
             .collect()
     }
 
-    /// The launch that copies both operands; `None` where another kernel copies one of them.
+    /// The launch that copies both operands; `None` where another kernel copies one of them, or
+    /// they are large.
     fn copy_both(&self, copies: [&OperandCopy; 2]) -> Option<PlannedLaunch> {
         let is_other = |side: usize| {
             let OperandCopy {
@@ -335,7 +340,14 @@ impl<T: GemmInput> Oriented<T> {
             } = copies[side];
             *turn && self.is_tf32() && self.is_dense(side, pack, *matrices)
         };
-        if self.is_split() || is_other(0) || is_other(1) {
+        let bytes = copies.map(|copy| {
+            copy.pack.to_stride * u64::from(copy.matrices) * u64::from(self.element_bytes())
+        });
+        if self.is_split()
+            || is_other(0)
+            || is_other(1)
+            || bytes[0].saturating_add(bytes[1]) > BOTH_BYTES
+        {
             return None;
         }
         let blocks = copies.map(|copy| match copy.turn {
