@@ -6,6 +6,7 @@
 //! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
 //! memory.
 
+mod copies;
 pub mod float8;
 mod input;
 pub mod layout;
@@ -24,6 +25,7 @@ use crate::engine::Engine;
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use crate::ptx;
+use copies::PACK_KERNELS;
 use kernels_gpu::gemm::epilogue::convert::c_type;
 use kernels_gpu::gemm::epilogue::fusion::FusionParams;
 use kernels_gpu::gemm::mma::split::RANGE_BYTES;
@@ -35,7 +37,7 @@ use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
 use kernels_gpu::gemm::wgmma::float8::Float8Params;
 use kernels_gpu::gemm::wgmma::pack::{Pack, PackBoth};
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
-use operand::{Oriented, PACK_KERNELS};
+use operand::Oriented;
 use tuning::{Choices, ProblemKey};
 
 /// The oldest generation that runs a GEMM.

@@ -125,8 +125,8 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
         }
     }
 
-    /// Stores the results of a row of `N` scaled accumulators in shared memory, the first of them at
-    /// `row` and `column`, as far as the matrix has the elements: 128 aligned bytes at a time,
+    /// Stores the results of a row of `N` scaled accumulators in shared memory, the first of them
+    /// at `row` and `column`, as far as the matrix has the elements: 128 aligned bytes at a time,
     /// wherever the row begins.
     ///
     /// # Safety

@@ -33,7 +33,8 @@ pub(super) fn element<C>(start: *mut u8, line: usize, element: usize) -> *mut C 
     start.wrapping_add(line * ROW_BYTES + in_line).cast()
 }
 
-/// A tile of lines in shared memory: an epilogue tile, or half of one where C lies column by column.
+/// A tile of lines in shared memory: an epilogue tile, or half of one where C lies column by
+/// column.
 #[derive(Clone, Copy)]
 pub(super) struct LineTile {
     /// Where it begins.
@@ -158,8 +159,8 @@ impl<C: Output<Wide = f32>> Lines<C> {
         });
     }
 
-    /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes at a time, of which
-    /// a lane has a word of one or two elements.
+    /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes at a time, of
+    /// which a lane has a word of one or two elements.
     ///
     /// # Safety
     /// As for [`load`](Self::load); C may be written, and no other thread accesses these elements.

@@ -7,9 +7,11 @@
 //! fragment of B, an element a lane.
 //!
 //! # Thread mapping
-//! A block of 8 warps has a block tile of 128 × 128, with warp tiles of 64 × 32. A lane loads the
+//! A block of 8 warps has a block tile of 128 × 128, with warp tiles of 64 × 32. Others are of 64 ×
+//! 64, and, for few columns or rows, of 128 × 32 and 32 × 128. A lane loads the
 //! elements of two fragments of A, or of B, as one vec2: rows 2g and 2g + 1 for lane group g. So
-//! the fragments take every other row, and a lane ends up with four neighbouring columns of C.
+//! the fragments take every other row, and a lane ends up with four neighbouring columns of C. They
+//! go through shared memory, so that a warp stores whole lines of a row.
 //!
 //! # Preconditions
 //! As for `sgemm`; vectors have 2 elements.

@@ -23,8 +23,8 @@ const MMA_K: usize = 4;
 /// Rows that a warp stores at a time.
 const ROWS_IN_FLIGHT: usize = 4;
 
-/// A lane's operands for a k-block: an element of each fragment. The warp tile has `A` · 16 rows and
-/// `B` · 16 columns.
+/// A lane's operands for a k-block: an element of each fragment. The warp tile has `A` · 16 rows
+/// and `B` · 16 columns.
 #[derive(Clone, Copy)]
 pub struct Fragments<const A: usize, const B: usize> {
     /// Of A, two fragments for each vec2.
@@ -69,8 +69,8 @@ impl<const A: usize, const B: usize> partial_sums::Accumulators for Accumulators
     }
 }
 
-/// The GEMM, for block tiles of `BM` × `BN`, k-tiles of `BK`, and warp tiles of `A` · 16 × `B` · 16.
-/// `warp_mma` adds A · B of one k-block to the accumulators.
+/// The GEMM, for block tiles of `BM` × `BN`, k-tiles of `BK`, and warp tiles of `A` · 16 × `B` ·
+/// 16. `warp_mma` adds A · B of one k-block to the accumulators.
 ///
 /// # Safety
 /// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has
