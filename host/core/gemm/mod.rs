@@ -6,6 +6,7 @@
 //! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
 //! memory.
 
+mod copies;
 pub mod float8;
 mod input;
 pub mod layout;
@@ -24,6 +25,7 @@ use crate::engine::Engine;
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use crate::ptx;
+use copies::PACK_KERNELS;
 use kernels_gpu::gemm::epilogue::convert::c_type;
 use kernels_gpu::gemm::epilogue::fusion::FusionParams;
 use kernels_gpu::gemm::mma::split::RANGE_BYTES;
@@ -33,9 +35,9 @@ use kernels_gpu::gemm::planner::{
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
 use kernels_gpu::gemm::wgmma::float8::Float8Params;
-use kernels_gpu::gemm::wgmma::pack::Pack;
+use kernels_gpu::gemm::wgmma::pack::{Pack, PackBoth};
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
-use operand::{Oriented, PACK_KERNELS};
+use operand::Oriented;
 use tuning::{Choices, ProblemKey};
 
 /// The oldest generation that runs a GEMM.
@@ -646,6 +648,10 @@ const _: () = assert!(size_of::<Float8Params>() == 10 * 4 + 2 * 8);
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for Pack {}
 const _: () = assert!(size_of::<Pack>() == 4 * 4 + 2 * 8);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for PackBoth {}
+const _: () = assert!(size_of::<PackBoth>() == 2 * size_of::<Pack>() + 6 * 4);
 
 /// The parameters as the kernel reads them.
 fn bytes<P: ByValue>(params: &P) -> Vec<u8> {

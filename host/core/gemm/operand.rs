@@ -4,17 +4,17 @@
 //! TMA takes matrices whose rows begin at multiples of 16 bytes, and the tensor cores take operands
 //! of TF32 and of 8 bits that are K-major. Other operands are copied into the workspace first.
 
-use super::{Description, GemmInput, HOPPER, PORTABLE, Precision};
-use crate::launch::{Dim3, Param, Region, TensorMap};
-use crate::plan::{Plan, PlannedLaunch};
+use super::copies::OperandCopy;
+use super::{Description, GemmInput, Precision};
+use crate::launch::{Region, TensorMap};
+use crate::plan::Plan;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::GemmProblem;
 use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
-use kernels_gpu::gemm::wgmma::{multicast, split, stage};
-use kernels_gpu::ladder::transpose::transpose_fast;
+use kernels_gpu::gemm::wgmma::{multicast, stage};
 
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
 const ROW_BYTES: u32 = 16;
@@ -22,22 +22,8 @@ const ROW_BYTES: u32 = 16;
 /// What operands in the workspace begin at multiples of, in bytes.
 const OPERAND_ALIGN: u64 = 256;
 
-/// Most blocks of a grid in y.
-const MAX_BLOCKS: u64 = 65_535;
-
-/// The kernels that copy operands.
-pub(super) const PACK_KERNELS: [&str; 7] = [
-    "split_f32",
-    "pack_8",
-    "pack_16",
-    "pack_32",
-    "pack_transposed_8",
-    "pack_transposed_16",
-    "pack_transposed_32",
-];
-
 /// An operand as the product fetches it.
-struct Operand {
+pub(super) struct Operand {
     region: Region,
     /// Rows and columns as it lies.
     rows: u32,
@@ -48,7 +34,7 @@ struct Operand {
     /// Whether it is K-major.
     k_major: bool,
     /// The copy that brings it there.
-    copy: Option<PlannedLaunch>,
+    pub copy: Option<OperandCopy>,
 }
 
 /// A product as a `wgmma` kernel computes it: of C or of its transpose.
@@ -57,14 +43,14 @@ pub(super) struct Oriented<T: GemmInput> {
     /// A is the transpose of input 1.
     pub product: Description<T>,
     /// Which inputs A and B are.
-    inputs: [usize; 2],
+    pub inputs: [usize; 2],
     /// Whether C lies column by column, and A is stored MN-major.
     pub is_transposed: bool,
 }
 
 impl<T: GemmInput> Oriented<T> {
     /// Bytes of an element of A and B, or of a term of one.
-    fn element_bytes(&self) -> u32 {
+    pub fn element_bytes(&self) -> u32 {
         match self.is_split() {
             true => size_of::<u16>() as u32,
             false => size_of::<T>() as u32,
@@ -77,12 +63,12 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// Whether the operands are split into terms.
-    fn is_split(&self) -> bool {
+    pub fn is_split(&self) -> bool {
         self.product.precision == Precision::F32Split
     }
 
     /// The tensor cores take 4-byte operands as TF32.
-    fn is_tf32(&self) -> bool {
+    pub fn is_tf32(&self) -> bool {
         self.element_bytes() == 4
     }
 
@@ -142,9 +128,9 @@ impl<T: GemmInput> Oriented<T> {
                 let elements = operand.stride * u64::from(operand.matrices);
                 plan.workspace_bytes = start + elements * u64::from(self.element_bytes());
             }
-            plan.launches.extend(operand.copy.clone());
             operand
         });
+        plan.launches.extend(self.copies(&operands));
         let [m, n, _] = self.product.extents;
         let [bm, bn, _] = config.tile;
         let mut maps = vec![
@@ -272,7 +258,7 @@ impl<T: GemmInput> Oriented<T> {
         let to_pitch = to_columns.next_multiple_of(self.vector());
         let to_stride = u64::from(to_rows) * u64::from(to_pitch);
         let terms = if self.is_split() { TERMS as u32 } else { 1 };
-        let description = Pack {
+        let pack = Pack {
             rows,
             columns,
             from_pitch: pitch,
@@ -288,77 +274,12 @@ impl<T: GemmInput> Oriented<T> {
             matrices: matrices * terms,
             stride: to_stride,
             k_major,
-            copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
-        }
-    }
-
-    /// The launch that writes the terms of an operand. The range lies at the start of the
-    /// workspace.
-    fn split(&self, side: usize, start: u64, pack: &Pack, matrices: u32) -> PlannedLaunch {
-        PlannedLaunch {
-            entry: "split_f32",
-            compute_capability: HOPPER,
-            grid: [split::blocks(pack.rows, pack.to_pitch), 1, matrices.into()],
-            block: Dim3::new(split::THREADS as u32, 1, 1),
-            cluster: Dim3::ONE,
-            shared_bytes: 0,
-            params: vec![
-                Param::InputPtr(self.inputs[side]),
-                Param::WorkspaceAt(start),
-                Param::Workspace,
-                Param::U32(side as u32),
-                Param::Bytes(super::bytes(pack)),
-            ],
-        }
-    }
-
-    fn copy(
-        &self,
-        side: usize,
-        start: u64,
-        pack: &Pack,
-        (turn, matrices): (bool, u32),
-    ) -> PlannedLaunch {
-        if self.is_split() {
-            return self.split(side, start, pack, matrices);
-        }
-        let dense = matrices == 1
-            && self.product.aligned[side]
-            && pack.from_pitch == pack.columns
-            && pack.to_pitch == pack.rows;
-        let index = self.inputs[side];
-        if turn && dense && self.is_tf32() {
-            return transposed_dense(index, start, pack);
-        }
-        let entry = match (turn, size_of::<T>()) {
-            (true, 1) => "pack_transposed_8",
-            (true, 2) => "pack_transposed_16",
-            (true, _) => "pack_transposed_32",
-            (false, 1) => "pack_8",
-            (false, 2) => "pack_16",
-            (false, _) => "pack_32",
-        };
-        let tiles = |extent: u32| u64::from(extent).div_ceil(pack::TILE as u64);
-        let [x, y] = if turn {
-            [tiles(pack.columns), tiles(pack.rows).min(MAX_BLOCKS)]
-        } else {
-            [
-                pack::copy_blocks(pack.rows, pack.to_pitch, self.element_bytes()),
-                1,
-            ]
-        };
-        PlannedLaunch {
-            entry,
-            compute_capability: HOPPER,
-            grid: [x, y, matrices.into()],
-            block: Dim3::new(pack::THREADS as u32, 1, 1),
-            cluster: Dim3::ONE,
-            shared_bytes: 0,
-            params: vec![
-                Param::InputPtr(index),
-                Param::WorkspaceAt(start),
-                Param::Bytes(super::bytes(pack)),
-            ],
+            copy: (k > 0).then_some(OperandCopy {
+                start,
+                pack,
+                turn,
+                matrices,
+            }),
         }
     }
 }
@@ -378,25 +299,6 @@ fn with_vectors_k_major<T: GemmInput>(mut product: Description<T>, vector: u32) 
         }
     }
     product
-}
-
-/// The transpose of a dense matrix of 4-byte elements: by the fastest rung for that.
-fn transposed_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
-    let geometry = transpose_fast::GEOMETRY;
-    PlannedLaunch {
-        entry: "transpose_fast",
-        compute_capability: PORTABLE,
-        grid: geometry.grid(pack.rows.into(), pack.columns.into(), 1),
-        block: geometry.block().into(),
-        cluster: Dim3::ONE,
-        shared_bytes: 0,
-        params: vec![
-            Param::Input(index),
-            Param::WorkspaceAt(start),
-            Param::U32(pack.columns),
-            Param::U32(pack.rows),
-        ],
-    }
 }
 
 impl Operand {

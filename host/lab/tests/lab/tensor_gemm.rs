@@ -447,6 +447,11 @@ fn few_rows_across_k_are_copied_along_it() {
     // What must be copied anyway, of short and of long rows.
     assert_eq!(copies([256, 100, 256], nn), TURNED);
     assert_eq!(copies([256, 300, 256], nn), ["pack_16"]);
+    // Of both operands in one launch, unless they are large.
+    assert_eq!(copies([256, 300, 255], nn), ["pack_both_16"]);
+    assert_eq!(copies([100, 300, 255], tn), ["pack_both_16"]);
+    assert_eq!(copies([3000, 300, 1001], nn), ["pack_both_16"]);
+    assert_eq!(copies([4000, 300, 1001], nn), ["pack_16", "pack_16"]);
     // A column whose elements are contiguous is K-major.
     assert_eq!(copies([1, 256, 255], tn), [""; 0]);
     assert_eq!(copies([256, 1, 256], nn), [""; 0]);

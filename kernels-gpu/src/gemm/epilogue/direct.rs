@@ -125,6 +125,78 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
         }
     }
 
+    /// Stores the results of a row of `N` scaled accumulators in shared memory, the first of them
+    /// at `row` and `column`, as far as the matrix has the elements: 128 aligned bytes at a time,
+    /// wherever the row begins.
+    ///
+    /// # Safety
+    /// All lanes of the warp execute it. The matrix is in device memory, and no other thread stores
+    /// the elements.
+    #[inline(always)]
+    pub unsafe fn store_row<const N: usize>(
+        &self,
+        [row, column]: [usize; 2],
+        scaled: *const C::Wide,
+    ) {
+        const LINE_BYTES: usize = 128;
+        const LANES: usize = 32;
+        let of_line = LINE_BYTES / size_of::<C>();
+        let to = (self.start).wrapping_add(row * self.leading + column);
+        let count = if row < self.rows {
+            self.columns.saturating_sub(column).min(N)
+        } else {
+            0
+        };
+        let in_line = to.addr() / size_of::<C>() % of_line;
+        let lane = warp::lane_id() as usize;
+        // SAFETY: `store_pair` has the contract of this function, and `count` says which elements
+        // the matrix has. Before the row's start, an index is more than that.
+        unsafe {
+            if to.addr().is_multiple_of(2 * size_of::<C>()) {
+                for first in (0..N + of_line).step_by(2 * LANES) {
+                    let index = (first + 2 * lane).wrapping_sub(in_line);
+                    self.store_pair(to, scaled, index, count);
+                }
+            } else {
+                for first in (0..N + of_line).step_by(LANES) {
+                    let index = (first + lane).wrapping_sub(in_line);
+                    self.store_pair(to, scaled, index, count.min(index.wrapping_add(1)));
+                }
+            }
+        }
+    }
+
+    /// Stores the results of two scaled accumulators, from `index` on, as far as that is less than
+    /// `count`.
+    ///
+    /// # Safety
+    /// As for [`store_row`](Self::store_row). The matrix has `count` elements from `to` on. The
+    /// address of `index` is a multiple of two elements' bytes where `count` is more than the next.
+    #[inline(always)]
+    unsafe fn store_pair(&self, to: *mut C, scaled: *const C::Wide, index: usize, count: usize) {
+        if index >= count {
+            return;
+        }
+        // SAFETY: the tests say that the matrix has the elements, and the contract that both are
+        // aligned together.
+        unsafe {
+            let result = |index: usize| {
+                let source = if self.op.is_source_needed() {
+                    (*to.wrapping_add(index)).widen()
+                } else {
+                    C::Wide::ZERO
+                };
+                self.op.combine(*scaled.wrapping_add(index), source)
+            };
+            let at = to.wrapping_add(index);
+            if index + 1 < count {
+                C::store_2(at, [result(index), result(index + 1)]);
+            } else {
+                *at = C::from_wide(result(index));
+            }
+        }
+    }
+
     /// Stores the results of four accumulators of a row, from a multiple of 4 on, as far as the
     /// matrix has the elements: as a vector where `vectors`, the result of
     /// [`vectors`](Self::vectors), and the matrix has all four.

@@ -1,8 +1,10 @@
 //! Epilogue of the `wgmma` kernels: accumulators from registers through shared memory to C, by TMA.
 //!
 //! A warpgroup's 64 rows of a tile are stored as epilogue tiles, one TMA box each. Where TMA cannot
-//! store C, each thread stores its elements.
+//! store C, warps store the [lines](super::lines) of the epilogue tile. A source that is needed
+//! comes the same way.
 
+use super::lines::{self, LineTile, Lines};
 use super::output_op::OutputOp;
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
@@ -35,7 +37,7 @@ const TRANSPOSED_BOX: usize = box_columns(4);
 const BOX_BYTES: usize = WM * ROW_BYTES;
 
 /// Bytes of a chunk, which the swizzle moves as a whole.
-const CHUNK_BYTES: usize = 16;
+pub(super) const CHUNK_BYTES: usize = 16;
 
 /// Epilogue tiles of a warpgroup in shared memory: one is written while the TMA store of the other
 /// is in flight.
@@ -210,18 +212,24 @@ struct Slot {
     index: usize,
     /// Whether all TMA stores must have read shared memory: the last one may read this slot.
     waits_for_all: bool,
+    /// Whether the other slot has the epilogue tile to the left of this one.
+    has_left: bool,
+    /// Whether this is the last epilogue tile of its rows.
+    is_last: bool,
 }
 
 impl Slot {
-    /// That of epilogue tile `index` of a tile with accumulators `S`. They alternate between the
-    /// two in shared memory. Where a tile has an odd number of them, the next work unit begins with
-    /// the one that was stored last.
+    /// That of epilogue tile `index`, one of `boxes`, of a tile with accumulators `S`. They
+    /// alternate between the two in shared memory. Where a tile has an odd number of them, the next
+    /// work unit begins with the one that was stored last.
     #[inline(always)]
-    fn of<S: Accumulator, C>(index: usize) -> Self {
+    fn of<S: Accumulator, C>(index: usize, boxes: &Range<u32>) -> Self {
         let is_odd = !(S::COLUMNS / box_columns(size_of::<C>())).is_multiple_of(BOXES);
         Slot {
             index: index % BOXES,
             waits_for_all: index == 0 && is_odd,
+            has_left: index as u32 > boxes.start,
+            is_last: index as u32 + 1 == boxes.end,
         }
     }
 
@@ -264,10 +272,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             for register in 0..Self::BOX_REGISTERS {
                 values[register] = accumulators.get(index * Self::BOX_REGISTERS + register);
             }
-            let slot = Slot::of::<S, C>(index);
+            let slot = Slot::of::<S, C>(index, &boxes);
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
-            unsafe { self.store_tile::<false>(values, self.at(coord, index), slot, leader) };
+            unsafe { self.store_tile::<false>(&mut values, self.at(coord, index), slot, leader) };
         }
     }
 
@@ -291,9 +299,11 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 for register in 0..Self::BOX_REGISTERS {
                     values[register] = *accumulators.element(register);
                 }
-                let slot = Slot::of::<S, C>(index);
+                let slot = Slot::of::<S, C>(index, &boxes);
                 // SAFETY: the contract is that of `store`.
-                unsafe { self.store_tile::<true>(values, self.at(coord, index), slot, leader) };
+                unsafe {
+                    self.store_tile::<true>(&mut values, self.at(coord, index), slot, leader);
+                }
             }
             for register in Self::BOX_REGISTERS..S::COUNT {
                 *accumulators.element(register - Self::BOX_REGISTERS) =
@@ -331,15 +341,17 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
-    /// Stores the results of an epilogue tile, of which `values` are the accumulators.
+    /// Stores the results of an epilogue tile, of which `values` are the accumulators,
+    /// through shared memory. A TMA store stays in flight while the warpgroup computes its next
+    /// tile.
     ///
     /// # Safety
     /// As for [`store`](Self::store). The epilogue tile stored before is not in `slot`, unless that
-    /// waits for all.
+    /// waits for all. The same thread of a TMA box is the leader each time.
     #[inline(always)]
     unsafe fn store_tile<const FINISHES: bool>(
         &self,
-        mut values: Values,
+        values: &mut Values,
         coord: TileCoord,
         slot: Slot,
         leader: bool,
@@ -348,26 +360,47 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         for register in 0..Self::BOX_REGISTERS {
             values[register] = op.scale(values[register]);
         }
-        // SAFETY: the contract is that of `store`.
+        let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
+        let is_by_tma = self.scheduler.tma_store != 0;
+        // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
+        // contents before the writes, or those of the lines. Each further one orders what threads
+        // write to the epilogue tile before what others read of it; those that write it again are
+        // those that have read it. The proxy fence and the last barrier order the writes before the
+        // TMA store.
         unsafe {
+            if is_by_tma && leader {
+                slot.wait_until_read();
+            }
+            self.sync(is_by_tma);
             if op.is_source_needed() {
+                self.for_each_line_tile(coord, slot, |lines| lines.load());
+                self.sync(is_by_tma);
                 for register in 0..Self::BOX_REGISTERS {
-                    values[register] = elements.result(op, coord, register, values[register]);
+                    let source = *Self::in_tile(start, register, elements.transposed);
+                    values[register] = op.combine(values[register], source.widen());
                 }
             } else {
-                values = values.map(|scaled| op.combine(scaled, 0.0));
+                *values = values.map(|scaled| op.combine(scaled, 0.0));
             }
             if FINISHES {
-                self.finish(&mut values, coord);
+                self.finish(values, coord);
             }
-            if self.scheduler.tma_store != 0 && elements.transposed {
-                self.store_tma_transposed(&values, coord, slot, leader);
-            } else if self.scheduler.tma_store != 0 {
-                self.store_tma(&values, coord, slot, leader);
-            } else {
+            if elements.transposed {
                 for register in 0..Self::BOX_REGISTERS {
-                    elements.store(coord, register, values[register]);
+                    let to = Self::in_tile(start, register, true);
+                    *to = C::from_wide(values[register]);
                 }
+            } else {
+                Self::write_vec2s(values, start);
+            }
+            if is_by_tma {
+                tma::fence_proxy_async();
+            }
+            self.sync(is_by_tma);
+            if !is_by_tma {
+                self.for_each_line_tile(coord, slot, |lines| lines.store());
+            } else if leader {
+                self.store_tma(start, coord);
             }
         }
     }
@@ -406,95 +439,120 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
-    /// Stores an epilogue tile through shared memory by TMA. The store stays in flight while the
-    /// warpgroup computes its next tile.
+    /// Calls `each` with this warp's lines of the epilogue tile in `slot`. Where C lies column by
+    /// column, its lines are those of two tiles of 32 rows.
+    #[inline(always)]
+    fn for_each_line_tile(&self, coord: TileCoord, slot: Slot, each: impl Fn(Lines<C>)) {
+        let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
+        if !self.elements.transposed {
+            let other = (self.boxes).wrapping_add((slot.index + 1) % BOXES * BOX_BYTES);
+            let tile = LineTile {
+                start,
+                before: slot.has_left.then_some(other),
+                is_last: slot.is_last,
+                lines: WM,
+            };
+            return each(Lines::new(&self.elements, coord, tile));
+        }
+        let upper = LineTile {
+            start,
+            before: None,
+            is_last: false,
+            lines: TRANSPOSED_BOX,
+        };
+        let lower = LineTile {
+            start: start.wrapping_add(BOX_BYTES / 2),
+            before: Some(start),
+            is_last: true,
+            ..upper
+        };
+        let below = TileCoord {
+            row: coord.row + TRANSPOSED_BOX as u32,
+            ..coord
+        };
+        each(Lines::new(&self.elements, coord, upper));
+        each(Lines::new(&self.elements, below, lower));
+    }
+
+    /// Waits for the threads that use an epilogue tile together: those of a warp have lines of
+    /// their own, unless C lies column by column.
     ///
     /// # Safety
-    /// As for [`store`](Self::store), and TMA can store C. The epilogue tile stored before is not
-    /// in `slot`, unless that waits for all. The same thread of the warpgroup is the leader each
-    /// time.
+    /// All threads of the warpgroup execute it together.
     #[inline(always)]
-    unsafe fn store_tma(&self, values: &Values, coord: TileCoord, slot: Slot, leader: bool) {
-        let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
-        let [row, column] = first();
-        // The 128-byte swizzle: the index of a chunk of 16 bytes is XORed with the row's last three
-        // bits. Eight neighbouring rows of vec2s of 2-byte elements then lie in all 32 banks. Those
-        // of 4-byte elements would share banks, so odd rows take the columns in another order.
-        let byte = column * size_of::<C>();
-        let swizzle = row % 8;
-        let exchanges = size_of::<C>() == 4 && row % 2 != 0;
-        // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
-        // contents before the writes. The proxy fence and the second barrier order the writes
-        // before the TMA store. Each thread writes vec2s of its own, inside of the epilogue tile.
+    unsafe fn sync(&self, is_by_tma: bool) {
+        // SAFETY: the contract says that all threads of the warpgroup are here. The condition is
+        // the same in all of them.
         unsafe {
-            if leader {
-                slot.wait_until_read();
-            }
-            wgmma::sync(self.barrier);
-            for eight in 0..Self::BOX_COLUMNS / 8 {
-                let exchanged = eight ^ 2;
-                let value = |i: usize| {
-                    let [own, other] =
-                        [eight, exchanged].map(|eight| values[EIGHT_REGISTERS * eight + i]);
-                    if exchanges { other } else { own }
-                };
-                let eight = if exchanges { exchanged } else { eight };
-                let chunks_of_eight = 8 * size_of::<C>() / CHUNK_BYTES;
-                let chunk = (chunks_of_eight * eight + byte / CHUNK_BYTES) ^ swizzle;
-                let in_row = chunk * CHUNK_BYTES + byte % CHUNK_BYTES;
-                let upper = start.wrapping_add(row * ROW_BYTES + in_row);
-                C::store_2(upper.cast(), [value(0), value(1)]);
-                let lower = upper.wrapping_add(8 * ROW_BYTES);
-                C::store_2(lower.cast(), [value(2), value(3)]);
-            }
-            tma::fence_proxy_async();
-            wgmma::sync(self.barrier);
-            if leader {
-                let map = &raw const (*self.maps).c;
-                let at = [coord.column, coord.row, coord.matrix];
-                tma::store_3d(map, at, SharedAddress::of(start));
+            if is_by_tma || self.elements.transposed {
+                wgmma::sync(self.barrier);
+            } else {
+                warp::sync_warp(warp::FULL_MASK);
             }
         }
     }
 
-    /// The same for a C that lies column by column: two TMA boxes of 32 × 32 elements side by side,
-    /// each written by two warps.
+    /// The address of this thread's `register` in the epilogue tile at `start`.
+    #[inline(always)]
+    fn in_tile(start: *mut u8, register: usize, is_transposed: bool) -> *mut C {
+        let [row, column] = offset(register, is_transposed);
+        let (line, element) = if is_transposed {
+            let [of_box, row] = [row / TRANSPOSED_BOX, row % TRANSPOSED_BOX];
+            (of_box * TRANSPOSED_BOX + column, row)
+        } else {
+            (row, column)
+        };
+        lines::element(start, line, element)
+    }
+
+    /// Writes the results to the epilogue tile at `start`, in vec2s.
     ///
     /// # Safety
-    /// As for [`store_tma`](Self::store_tma), with one leader for each two warps.
+    /// No other thread reads or writes this thread's elements of the epilogue tile meanwhile.
     #[inline(always)]
-    unsafe fn store_tma_transposed(
-        &self,
-        values: &Values,
-        coord: TileCoord,
-        slot: Slot,
-        leader: bool,
-    ) {
-        let warp = thread::thread_idx_x() as usize / 32 % 4;
-        let first = warp / 2 * TRANSPOSED_BOX;
-        let half = BOX_BYTES / 2 * (warp / 2);
-        let start = self.boxes.wrapping_add(slot.index * BOX_BYTES + half);
-        // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
-        // contents before the writes. The proxy fence and the second barrier order the writes
-        // before the TMA store. Each thread writes elements of its own, inside of its warps' box.
+    unsafe fn write_vec2s(values: &Values, start: *mut u8) {
+        let [row, column] = first();
+        // The 128-byte swizzle: the index of a chunk of 16 bytes is XORed with the row's last three
+        // bits. Eight neighbouring rows of vec2s of 2-byte elements then lie in all 32 banks. Those
+        // of 4-byte elements would share banks, so odd rows take the columns in another order.
+        let exchanges = size_of::<C>() == 4 && row % 2 != 0;
+        for eight in 0..Self::BOX_COLUMNS / 8 {
+            let exchanged = eight ^ 2;
+            let value = |i: usize| {
+                let [own, other] =
+                    [eight, exchanged].map(|eight| values[EIGHT_REGISTERS * eight + i]);
+                if exchanges { other } else { own }
+            };
+            let eight = if exchanges { exchanged } else { eight };
+            let upper: *mut C = lines::element(start, row, 8 * eight + column);
+            let lower = upper.wrapping_byte_add(8 * ROW_BYTES);
+            // SAFETY: row and column are inside of the epilogue tile. The column is even. The
+            // elements are this thread's by the contract.
+            unsafe {
+                C::store_2(upper, [value(0), value(1)]);
+                C::store_2(lower, [value(2), value(3)]);
+            }
+        }
+    }
+
+    /// Stores the TMA box of this leader: the epilogue tile at `start`, or the half of it that its
+    /// two warps have written where C lies column by column.
+    ///
+    /// # Safety
+    /// TMA can store C. The box has been written, and a barrier lies behind that.
+    #[inline(always)]
+    unsafe fn store_tma(&self, start: *mut u8, coord: TileCoord) {
+        // SAFETY: the map is that of C by the contract of `store`, and the box is this leader's.
         unsafe {
-            if leader {
-                slot.wait_until_read();
-            }
-            wgmma::sync(self.barrier);
-            for register in 0..Self::BOX_REGISTERS {
-                let [row, column] = transposed(register);
-                let row = row - first;
-                let chunk = (row / 4) ^ (column % 8);
-                let in_row = chunk * CHUNK_BYTES + row % 4 * 4;
-                let to = start.wrapping_add(column * ROW_BYTES + in_row);
-                *to.cast() = C::from_wide(values[register]);
-            }
-            tma::fence_proxy_async();
-            wgmma::sync(self.barrier);
-            if leader {
-                let map = &raw const (*self.maps).c;
-                let at = [coord.row + first as u32, coord.column, coord.matrix];
+            let map = &raw const (*self.maps).c;
+            if self.elements.transposed {
+                let of_box = thread::thread_idx_x() as usize / 64 % 2;
+                let start = start.wrapping_add(of_box * BOX_BYTES / 2);
+                let row = coord.row + (of_box * TRANSPOSED_BOX) as u32;
+                let at = [row, coord.column, coord.matrix];
+                tma::store_3d(map, at, SharedAddress::of(start));
+            } else {
+                let at = [coord.column, coord.row, coord.matrix];
                 tma::store_3d(map, at, SharedAddress::of(start));
             }
         }

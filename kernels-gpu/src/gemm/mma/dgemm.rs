@@ -7,9 +7,11 @@
 //! fragment of B, an element a lane.
 //!
 //! # Thread mapping
-//! A block of 8 warps has a block tile of 128 × 128, with warp tiles of 64 × 32. A lane loads the
+//! A block of 8 warps has a block tile of 128 × 128, with warp tiles of 64 × 32. Others are of 64 ×
+//! 64, and, for few columns or rows, of 128 × 32 and 32 × 128. A lane loads the
 //! elements of two fragments of A, or of B, as one vec2: rows 2g and 2g + 1 for lane group g. So
-//! the fragments take every other row, and a lane ends up with four neighbouring columns of C.
+//! the fragments take every other row, and a lane ends up with four neighbouring columns of C. They
+//! go through shared memory, so that a warp stores whole lines of a row.
 //!
 //! # Preconditions
 //! As for `sgemm`; vectors have 2 elements.
@@ -20,7 +22,7 @@
 //! # Source
 //! Beyond the sources; PTX ISA, "mma.sync", `.m8n8k4` with `.f64`.
 
-use super::main_loop::{Accumulators, Fragments, VEC2S_A, VEC2S_B, body, dgemm_instances};
+use super::main_loop::{Accumulators, Fragments, body, dgemm_instances};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::pipeline::cp_async::shared_bytes;
@@ -30,10 +32,13 @@ use crate::gemm::tile_config::{Tile, TileConfig};
 // ANCHOR: multiply
 /// Adds A · B to a warp tile's accumulators, for one k-block, by MMAs of 8 × 8 × 4.
 #[inline(always)]
-fn warp_mma(accumulators: &mut Accumulators, fragments: &Fragments) {
+fn warp_mma<const A: usize, const B: usize>(
+    accumulators: &mut Accumulators<A, B>,
+    fragments: &Fragments<A, B>,
+) {
     let Fragments { a, b } = *fragments;
-    for i in 0..VEC2S_A {
-        for j in 0..VEC2S_B {
+    for i in 0..A {
+        for j in 0..B {
             for row in 0..2 {
                 for column in 0..2 {
                     // SAFETY: all lanes of the warp execute it: no branch depends on the lane.

@@ -18,7 +18,7 @@
 //! # Source
 //! Beyond the sources; PTX ISA, "mma.sync", `.m16n8k4` with `.f64`.
 
-use super::main_loop::{Accumulators, Fragments, VEC2S_A, VEC2S_B, body, dgemm_instances};
+use super::main_loop::{Accumulators, Fragments, body, dgemm_instances};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::pipeline::cp_async::shared_bytes;
@@ -27,10 +27,13 @@ use crate::gemm::tile_config::{Tile, TileConfig};
 
 /// Adds A · B to a warp tile's accumulators, for one k-block, by MMAs of 16 × 8 × 4.
 #[inline(always)]
-fn warp_mma(accumulators: &mut Accumulators, fragments: &Fragments) {
+fn warp_mma<const A: usize, const B: usize>(
+    accumulators: &mut Accumulators<A, B>,
+    fragments: &Fragments<A, B>,
+) {
     let Fragments { a, b } = *fragments;
-    for i in 0..VEC2S_A {
-        for j in 0..VEC2S_B {
+    for i in 0..A {
+        for j in 0..B {
             for column in 0..2 {
                 let [upper, lower] = &mut accumulators[i][j];
                 mma_m16n8k4(&mut upper[column], &mut lower[column], a[i], b[j][column]);

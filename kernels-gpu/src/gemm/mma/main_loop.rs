@@ -2,6 +2,7 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader};
+use crate::gemm::element::Output;
 use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::pipeline::cp_async::Pipeline;
@@ -9,6 +10,7 @@ use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::hint::{opaque, rolled};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F64x2, Vector};
 
@@ -18,25 +20,20 @@ const VEC2_SPAN: usize = 16;
 /// Elements along k of a k-block, which one MMA takes.
 const MMA_K: usize = 4;
 
-/// The warp tile.
-const WM: usize = 64;
-const WN: usize = 32;
+/// Rows that a warp stores at a time.
+const ROWS_IN_FLIGHT: usize = 4;
 
-/// Vec2s of A of a lane for a k-block.
-pub const VEC2S_A: usize = WM / VEC2_SPAN;
-/// Vec2s of B of a lane for a k-block.
-pub const VEC2S_B: usize = WN / VEC2_SPAN;
-
-/// A lane's operands for a k-block: an element of each fragment.
+/// A lane's operands for a k-block: an element of each fragment. The warp tile has `A` · 16 rows
+/// and `B` · 16 columns.
 #[derive(Clone, Copy)]
-pub struct Fragments {
+pub struct Fragments<const A: usize, const B: usize> {
     /// Of A, two fragments for each vec2.
-    pub a: [[f64; 2]; VEC2S_A],
+    pub a: [[f64; 2]; A],
     /// Of B.
-    pub b: [[f64; 2]; VEC2S_B],
+    pub b: [[f64; 2]; B],
 }
 
-impl Fragments {
+impl<const A: usize, const B: usize> Fragments<A, B> {
     /// Loads the fragments of a k-block.
     ///
     /// # Safety
@@ -47,10 +44,10 @@ impl Fragments {
         // SAFETY: the stage is full and the pointers are aligned by the contract of this function.
         // Offsets are multiples of 16 elements and stay in the k-row.
         unsafe {
-            for i in 0..VEC2S_A {
+            for i in 0..A {
                 self.a[i] = F64x2::load(a.add(i * VEC2_SPAN));
             }
-            for j in 0..VEC2S_B {
+            for j in 0..B {
                 self.b[j] = F64x2::load(b.add(j * VEC2_SPAN));
             }
         }
@@ -59,21 +56,21 @@ impl Fragments {
 
 /// A lane's accumulators. The indices: vec2 of A, vec2 of B, fragment of A, fragment of B, and two
 /// neighbours in a row of the MMA's result.
-pub type Accumulators = [[[[[f64; 2]; 2]; 2]; VEC2S_B]; VEC2S_A];
+pub type Accumulators<const A: usize, const B: usize> = [[[[[f64; 2]; 2]; 2]; B]; A];
 
-impl partial_sums::Accumulators for Accumulators {
+impl<const A: usize, const B: usize> partial_sums::Accumulators for Accumulators<A, B> {
     type Element = f64;
-    const COUNT: usize = WM * WN / 32;
+    const COUNT: usize = 8 * A * B;
 
     #[inline(always)]
     fn element(&mut self, index: usize) -> &mut f64 {
-        let [i, j] = [index / (8 * VEC2S_B), index / 8 % VEC2S_B];
+        let [i, j] = [index / (8 * B), index / 8 % B];
         &mut self[i][j][index / 4 % 2][index / 2 % 2][index % 2]
     }
 }
 
-/// The GEMM, for block tiles of `BM` × `BN` and k-tiles of `BK`. `warp_mma` adds A · B of one
-/// k-block to the accumulators.
+/// The GEMM, for block tiles of `BM` × `BN`, k-tiles of `BK`, and warp tiles of `A` · 16 × `B` ·
+/// 16. `warp_mma` adds A · B of one k-block to the accumulators.
 ///
 /// # Safety
 /// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has
@@ -85,6 +82,8 @@ pub unsafe fn body<
     const BK: usize,
     const THREADS: usize,
     const STAGES: usize,
+    const A: usize,
+    const B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
     Op: OutputOp<f64>,
@@ -93,11 +92,13 @@ pub unsafe fn body<
     [a, b]: [*const f64; 2],
     [c, workspace]: [*mut f64; 2],
     (params, scheduler): (GemmParams<f64>, GridSchedulerParams),
-    warp_mma: impl Fn(&mut Accumulators, &Fragments),
+    warp_mma: impl Fn(&mut Accumulators<A, B>, &Fragments<A, B>),
 ) {
     const {
-        assert!(BM * BN / (WM * WN) * 32 == THREADS);
+        assert!(BM * BN / (A * B * VEC2_SPAN * VEC2_SPAN) * 32 == THREADS);
         assert!(BK.is_multiple_of(2 * MMA_K) && STAGES >= 3);
+        assert!(BM.is_multiple_of(ROWS_IN_FLIGHT * THREADS / 32));
+        assert!(BM * (BN + PADDING) <= STAGES * BK * (BM + BN + 2 * PADDING));
     }
     let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
     let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
@@ -123,12 +124,13 @@ pub unsafe fn body<
 
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
-    let warps_n = BN / WN;
-    let (warp_row, warp_column) = (warp / warps_n * WM, warp % warps_n * WN);
+    let (wm, wn) = (A * VEC2_SPAN, B * VEC2_SPAN);
+    let warps_n = BN / wn;
+    let (warp_row, warp_column) = (warp / warps_n * wm, warp % warps_n * wn);
     let (group, in_group) = (lane / 4, lane % 4);
 
     // SAFETY: zero is a valid float.
-    let mut accumulators: Accumulators = unsafe { core::mem::zeroed() };
+    let mut accumulators: Accumulators<A, B> = unsafe { core::mem::zeroed() };
     let k_tiles = work.k_extent.div_ceil(BK as u32);
     // SAFETY: `memory`, operands, C and workspace are as the contract of this function says. The
     // pipeline's barriers order the stages: one is filled when it is empty, and read when it is
@@ -153,7 +155,7 @@ pub unsafe fn body<
             let first_b = memory.add(elements_a + in_group * pitch_b + warp_column + 2 * group);
             let (mut from_a, mut from_b) = (first_a, first_b);
             let k_blocks = BK / MMA_K;
-            let mut fragments: [Fragments; 2] = core::mem::zeroed();
+            let mut fragments: [Fragments<A, B>; 2] = core::mem::zeroed();
             fragments[0].load(from_a, from_b);
             let mut k_tile = 1;
             while k_tile <= k_tiles {
@@ -197,35 +199,61 @@ pub unsafe fn body<
             return;
         }
         let epilogue = DirectEpilogue::<f64, Op>::new(&params, &scheduler, &work, [c, workspace]);
-        let row = work.row as usize + warp_row + 2 * group;
-        let column = work.column as usize + warp_column + 4 * in_group;
-        store(&epilogue, &accumulators, row, column);
+        let block = [work.row as usize, work.column as usize];
+        let own = [warp_row + 2 * group, warp_column + 4 * in_group];
+        store::<BM, BN, THREADS, A, B, _>(&epilogue, &accumulators, memory, block, own);
     }
 }
 
-/// Stores a lane's accumulators, the first of them at `row` and `column`.
+/// Stores a block's accumulators through shared memory, so that a warp stores neighbours: a lane
+/// has four, and stores of these would write each sector of memory in four parts. The first of this
+/// lane are those at `own` in the block's tile, which begins at `block`.
 ///
 /// # Safety
-/// The epilogue's matrix is in device memory. No other lane owns the elements of these
-/// accumulators.
+/// All threads of the block execute it, and use its shared memory no more. The epilogue's matrix is
+/// in device memory. No other block owns the elements of this tile. `memory` has that of `BM` rows
+/// of `BN` + [`PADDING`] elements, aligned to 16.
 #[inline(always)]
-unsafe fn store<Op: OutputOp<f64>>(
+unsafe fn store<
+    const BM: usize,
+    const BN: usize,
+    const THREADS: usize,
+    const A: usize,
+    const B: usize,
+    Op: OutputOp<f64>,
+>(
     epilogue: &DirectEpilogue<f64, Op>,
-    accumulators: &Accumulators,
-    row: usize,
-    column: usize,
+    accumulators: &Accumulators<A, B>,
+    memory: *mut f64,
+    block: [usize; 2],
+    own: [usize; 2],
 ) {
-    let vectors = epilogue.vectors();
-    for i in 0..VEC2S_A {
+    let pitch = BN + PADDING;
+    // The stages are free once all warps have arrived here: the last reads are done.
+    thread::sync_threads();
+    for i in 0..A {
         for row_in_vec2 in 0..2 {
-            for j in 0..VEC2S_B {
-                let (row, column) = (row + i * VEC2_SPAN + row_in_vec2, column + j * VEC2_SPAN);
+            for j in 0..B {
+                let (row, column) = (own[0] + i * VEC2_SPAN + row_in_vec2, own[1] + j * VEC2_SPAN);
                 let [even, odd] = accumulators[i][j][row_in_vec2];
-                let four = [even[0], odd[0], even[1], odd[1]];
-                // SAFETY: this function has the contract of `store_4`; `column` is a multiple of 4.
-                unsafe { epilogue.store_4(row, column, four, vectors) };
+                let scaled = [even[0], odd[0], even[1], odd[1]].map(|sum| epilogue.scale(sum));
+                // SAFETY: row and column are inside of the tile, the column and the pitch are
+                // multiples of 4, and each lane has vectors of its own.
+                unsafe { f64::store_4(memory.wrapping_add(row * pitch + column), scaled) };
             }
         }
+    }
+    thread::sync_threads();
+    let mut row = opaque(thread::thread_idx_x() as usize / 32);
+    while row < BM {
+        for i in 0..ROWS_IN_FLIGHT {
+            let row = row + i * THREADS / 32;
+            let scaled = memory.wrapping_add(row * pitch);
+            // SAFETY: the row was written before the barrier. Each warp has rows of its own, and
+            // the matrix is that of this function's contract.
+            unsafe { epilogue.store_row::<BN>([block[0] + row, block[1]], scaled) };
+        }
+        row = rolled(row + ROWS_IN_FLIGHT * THREADS / 32);
     }
 }
 
@@ -235,7 +263,7 @@ macro_rules! dgemm_instances {
     ($prefix:ident, $warp_mma:ident) => {
         crate::gemm::mma::main_loop::dgemm_tiles! {
             $warp_mma;
-            $prefix _128x128: 128 x 128, 256 threads, 4 stages, 1 per SM {
+            $prefix _128x128: 128 x 128 of 4 x 2, 256 threads, 4 stages, 1 per SM {
                 nn: K_MAJOR, MN_MAJOR;
                 nt: K_MAJOR, K_MAJOR;
                 tn: MN_MAJOR, MN_MAJOR;
@@ -244,7 +272,19 @@ macro_rules! dgemm_instances {
                 tn_elements: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
                 tt_elements: MN_MAJOR_UNALIGNED, K_MAJOR;
             }
-            $prefix _64x64: 64 x 64, 64 threads, 3 stages, 4 per SM {
+            $prefix _64x64: 64 x 64 of 4 x 2, 64 threads, 3 stages, 4 per SM {
+                nn: K_MAJOR, MN_MAJOR_UNALIGNED;
+                nt: K_MAJOR, K_MAJOR;
+                tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
+                tt: MN_MAJOR_UNALIGNED, K_MAJOR;
+            }
+            $prefix _128x32: 128 x 32 of 2 x 2, 128 threads, 3 stages, 2 per SM {
+                nn: K_MAJOR, MN_MAJOR_UNALIGNED;
+                nt: K_MAJOR, K_MAJOR;
+                tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
+                tt: MN_MAJOR_UNALIGNED, K_MAJOR;
+            }
+            $prefix _32x128: 32 x 128 of 2 x 2, 128 threads, 3 stages, 2 per SM {
                 nn: K_MAJOR, MN_MAJOR_UNALIGNED;
                 nt: K_MAJOR, K_MAJOR;
                 tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
@@ -256,9 +296,10 @@ macro_rules! dgemm_instances {
 
 macro_rules! dgemm_tiles {
     ($warp_mma:ident; $(
-        $prefix:ident $size:ident: $bm:literal x $bn:literal, $threads:literal threads,
+        $prefix:ident $size:ident: $bm:literal x $bn:literal of $a:literal x $b:literal,
+        $threads:literal threads,
         $stages:literal stages, $blocks_per_sm:literal per SM {
-            $($layout:ident: $a:ident, $b:ident;)*
+            $($layout:ident: $layout_a:ident, $layout_b:ident;)*
         }
     )*) => {
         pastey::paste! {
@@ -278,13 +319,14 @@ macro_rules! dgemm_tiles {
 
                 $(
                     #[doc = concat!(
-                        "`dgemm` for layouts ", stringify!($a), " of A and ", stringify!($b),
+                        "`dgemm` for layouts ", stringify!($layout_a), " of A and ",
+                        stringify!($layout_b),
                         " of B."
                     )]
                     ///
                     /// # Safety
                     /// See [`tile_config`](crate::gemm::tile_config).
-                    #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
+                    #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks_per_sm)]
                     pub unsafe fn [<$prefix $size _ $layout>](
                         a: &[f64],
                         b: &[f64],
@@ -299,7 +341,7 @@ macro_rules! dgemm_tiles {
                         unsafe {
                             body::<
                                 $bm, $bn, { [<$prefix:camel $size:camel>]::BK }, $threads, $stages,
-                                { layout::$a }, { layout::$b },
+                                $a, $b, { layout::$layout_a }, { layout::$layout_b },
                                 crate::gemm::epilogue::output_op::LinearCombination<f64>,
                             >(
                                 memory, [a.as_ptr(), b.as_ptr()], [c, workspace],
@@ -315,7 +357,7 @@ macro_rules! dgemm_tiles {
             pub const INSTANCES: &[TileConfig] = &[$($(
                 TileConfig::new::<[<$prefix:camel $size:camel>]>(
                     stringify!([<$prefix $size _ $layout>]),
-                    [layout::$a, layout::$b],
+                    [layout::$layout_a, layout::$layout_b],
                 ),
             )*)*];
         }

@@ -1,12 +1,14 @@
-//! `pack_8`, `pack_16`, `pack_32`, `pack_transposed_8`, `pack_transposed_16`, `pack_transposed_32`:
-//! operands copied into a layout that TMA and `wgmma` take.
+//! `pack_8`, `pack_16`, `pack_32`, `pack_transposed_8`, `pack_transposed_16`, `pack_transposed_32`,
+//! and, of both operands, `pack_both_8`, `pack_both_16`, `pack_both_32`: operands copied into a
+//! layout that TMA and `wgmma` take.
 //!
 //! # Idea
 //! A tensor map needs rows that begin at multiples of 16 bytes, and `wgmma` needs K-major operands
 //! of TF32 and of 8 bits. Other operands are copied into the workspace first, with rows of
 //! multiples of 16 bytes. So are MN-major operands with few rows or columns. TMA takes as long for
 //! columns of a box outside of a matrix as for others, and of a K-major operand only the rows that
-//! exist need be loaded.
+//! exist need be loaded. Where both operands are copied, one launch does it: a second one takes
+//! longer than most copies.
 //!
 //! # Thread mapping
 //! Blocks of 256 threads. A thread of a copy stores four vectors of 16 bytes, for each of which it
@@ -66,6 +68,25 @@ pub struct Pack {
     pub from_stride: u64,
     /// Distance of two matrices of the copy.
     pub to_stride: u64,
+}
+
+/// Two matrices to copy, passed by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PackBoth {
+    /// Each of them.
+    pub packs: [Pack; 2],
+    /// Whether each is transposed, 0 or 1.
+    pub transposed: [u32; 2],
+    /// The matrices of a batch of each.
+    pub matrices: [u32; 2],
+    /// Blocks in x of each: [`copy_blocks`], or [`transpose_blocks`].
+    pub blocks: [u32; 2],
+}
+
+/// Blocks of a transpose of `rows` × `columns` elements that has a block for each tile.
+pub const fn transpose_blocks(rows: u32, columns: u32) -> u64 {
+    rows.div_ceil(TILE as u32) as u64 * columns.div_ceil(TILE as u32) as u64
 }
 
 /// Launches the dependent GEMM, which waits for the copy, and waits for the launch before, a GEMM
@@ -179,14 +200,14 @@ unsafe fn bits_of<T: Copy>(element: T) -> u32 {
 /// # Safety
 /// As the kernels say.
 #[inline(always)]
-unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack) {
+unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack, block: u32) {
     let per_vector = VECTOR_BYTES / size_of::<T>();
     let row_vectors = (pack.to_pitch as usize / per_vector).max(1) as u32;
     let matrix = thread::block_idx_z() as usize;
     let from = from.wrapping_add(matrix * pack.from_stride as usize);
     let to = to.wrapping_add(matrix * pack.to_stride as usize);
     // Neighbouring threads have neighbouring vectors, of one row or of the next.
-    let first = thread::block_idx_x() * (THREADS * VECTORS) as u32 + thread::thread_idx_x();
+    let first = block * (THREADS * VECTORS) as u32 + thread::thread_idx_x();
     let total = pack.rows * row_vectors;
     begin();
     let mut vectors = [[0; WORDS]; VECTORS];
@@ -227,7 +248,7 @@ macro_rules! copies {
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
                 // SAFETY: the contract says what `copy` needs: arrays as `pack` describes them.
-                unsafe { copy(from, to, pack) }
+                unsafe { copy(from, to, pack, thread::block_idx_x()) }
             }
         )*
     };
@@ -248,9 +269,19 @@ const fn tile_pitch(element_bytes: usize) -> usize {
     TILE + size_of::<u32>() / element_bytes
 }
 
-/// Transposes through a tile in shared memory, of [`TILE`] rows that are [`tile_pitch`] apart.
+/// Transposes through a tile in shared memory, of [`TILE`] rows that are [`tile_pitch`] apart. The
+/// block is one of `blocks_y` that have these columns.
+///
+/// # Safety
+/// As the kernels say.
 #[inline(always)]
-unsafe fn transpose<T: Copy + Default>(from: *const T, to: *mut T, pack: Pack, tile: *mut T) {
+unsafe fn transpose<T: Copy + Default>(
+    (from, to): (*const T, *mut T),
+    pack: Pack,
+    tile: *mut T,
+    [block_x, block_y]: [u32; 2],
+    blocks_y: u32,
+) {
     let pitch = tile_pitch(size_of::<T>());
     let (x, y) = (
         thread::thread_idx_x() as usize % TILE,
@@ -260,8 +291,8 @@ unsafe fn transpose<T: Copy + Default>(from: *const T, to: *mut T, pack: Pack, t
     let matrix = thread::block_idx_z() as usize;
     let from = from.wrapping_add(matrix * pack.from_stride as usize);
     let to = to.wrapping_add(matrix * pack.to_stride as usize);
-    let left = thread::block_idx_x() as usize * TILE;
-    let mut top = thread::block_idx_y() as usize * TILE;
+    let left = block_x as usize * TILE;
+    let mut top = block_y as usize * TILE;
     begin();
     while top < rows {
         let mut elements = [T::default(); PER_THREAD];
@@ -292,7 +323,7 @@ unsafe fn transpose<T: Copy + Default>(from: *const T, to: *mut T, pack: Pack, t
             }
         }
         thread::sync_threads();
-        top += thread::grid_dim_y() as usize * TILE;
+        top += blocks_y as usize * TILE;
     }
 }
 
@@ -310,7 +341,10 @@ macro_rules! transposes {
                 let tile = shared_array![$element; TILE * tile_pitch(size_of::<$element>())];
                 // SAFETY: the contract says that the arrays are as `pack` describes them. The tile
                 // has TILE rows of `tile_pitch`.
-                unsafe { transpose(from, to, pack, tile) }
+                unsafe {
+                    let block = [thread::block_idx_x(), thread::block_idx_y()];
+                    transpose((from, to), pack, tile, block, thread::grid_dim_y())
+                }
             }
         )*
     };
@@ -323,6 +357,61 @@ transposes! {
     pack_transposed_16: u16;
     /// Transposes elements of 4 bytes.
     pack_transposed_32: u32;
+}
+
+macro_rules! of_both {
+    ($($(#[$doc:meta])* $name:ident: $element:ty;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As for the kernels that copy one matrix, of the two in `both`, which do not overlap.
+            /// The grid has the sum of their blocks in x and the larger number of matrices in z.
+            /// Blocks have [`THREADS`] threads.
+            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
+            pub unsafe fn $name(
+                from_a: *const $element,
+                to_a: *mut $element,
+                from_b: *const $element,
+                to_b: *mut $element,
+                both: PackBoth,
+            ) {
+                let tile = shared_array![$element; TILE * tile_pitch(size_of::<$element>())];
+                let block = thread::block_idx_x();
+                let is_b = block >= both.blocks[0];
+                let (arrays, block) = match is_b {
+                    false => ((from_a, to_a), block),
+                    true => ((from_b, to_b), block - both.blocks[0]),
+                };
+                let of = |[a, b]: [u32; 2]| if is_b { b } else { a };
+                let pack = if is_b { both.packs[1] } else { both.packs[0] };
+                if thread::block_idx_z() >= of(both.matrices) {
+                    return begin();
+                }
+                // SAFETY: the contract says that the arrays are as `both` describes them. The tile
+                // has TILE rows of `tile_pitch`.
+                unsafe {
+                    if of(both.transposed) != 0 {
+                        let blocks_x = pack.columns.div_ceil(TILE as u32).max(1);
+                        let block = [block % blocks_x, block / blocks_x];
+                        let blocks_y = pack.rows.div_ceil(TILE as u32);
+                        transpose(arrays, pack, tile, block, blocks_y)
+                    } else {
+                        copy(arrays.0, arrays.1, pack, block)
+                    }
+                }
+            }
+        )*
+    };
+}
+
+of_both! {
+    /// Copies or transposes two matrices of elements of a byte.
+    pack_both_8: u8;
+    /// Copies or transposes two matrices of elements of 2 bytes.
+    pack_both_16: u16;
+    /// Copies or transposes two matrices of elements of 4 bytes.
+    pack_both_32: u32;
 }
 
 #[cfg(test)]
