@@ -70,6 +70,7 @@ macro_rules! call {
     }};
 }
 
+mod cooperative;
 mod graphs;
 mod images;
 mod runtime;
