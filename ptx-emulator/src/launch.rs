@@ -88,10 +88,11 @@ pub struct LaunchConfig {
     /// kernel names the extents of its clusters.
     pub cluster: Option<[u32; 3]>,
     /// Whether the launch is a cooperative one (`cuLaunchCooperativeKernel`): all blocks of the
-    /// grid are resident and run in turn on one worker, so that they may wait for each other, and
-    /// `%envreg1` and `%envreg2` hold the address of the workspace of the grid's barrier
-    /// (`cooperative_groups::this_grid().sync()`). In any other launch they are 0, and a block may
-    /// begin after others have ended. A cooperative launch has no clusters.
+    /// grid are resident and run in turn on one worker, so that they may wait for each other.
+    /// `%envreg1` and `%envreg2` hold the upper and the lower half of the address of a workspace
+    /// with the grid's barrier (`cooperative_groups::this_grid().sync()`). In any other launch they
+    /// are 0, and a block may begin after others have ended. A cooperative launch has no clusters;
+    /// its blocks take at most [`MAX_RESIDENT_BYTES`](crate::MAX_RESIDENT_BYTES).
     pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,

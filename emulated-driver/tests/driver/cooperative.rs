@@ -14,7 +14,7 @@ const PHASES: &str = r#"
     ld.param.u64 %rd1, [to];
     mov.u32 %r1, %envreg1;
     mov.u32 %r2, %envreg2;
-    mov.b64 %rd2, {%r1, %r2};
+    mov.b64 %rd2, {%r2, %r1};
     setp.eq.u64 %p1, %rd2, 0;
     @%p1 trap;
     mov.u32 %r3, %ctaid.x;

@@ -410,8 +410,8 @@ fn special_scalar(name: &str) -> Option<Special> {
         "is_explicit_cluster" => Special::IsExplicitCluster,
         "aggr_smem_size" => Special::TotalSharedBytes,
         // As NVIDIA's driver defines them (`cooperative_groups/details/driver_abi.h`).
-        "envreg1" => Special::GridWorkspace(Half::Lower),
-        "envreg2" => Special::GridWorkspace(Half::Upper),
+        "envreg1" => Special::GridWorkspace(Half::Upper),
+        "envreg2" => Special::GridWorkspace(Half::Lower),
         "smid" | "gridid" | "current_graph_exec" => Special::Zero,
         "nsmid" => Special::One,
         // Of the shared memory that a device reserves for the system there is none here.

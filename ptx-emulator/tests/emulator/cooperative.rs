@@ -16,7 +16,7 @@ const WORDS: usize = 1024;
 /// index, `%r21` the number of blocks, `%x21` the address of the block's word, `%x22` that of the
 /// next block's.
 const START: &str = "
-    mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %x20, {%r1, %r2}; add.s64 %x20, %x20, 4;
+    mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %x20, {%r2, %r1}; add.s64 %x20, %x20, 4;
     mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;
     mov.u32 %r4, %nctaid.x; mov.u32 %r5, %nctaid.y; mov.u32 %r6, %nctaid.z;
     mad.lo.u32 %r20, %r3, %r5, %r2; mad.lo.u32 %r20, %r20, %r4, %r1;
@@ -205,7 +205,7 @@ fn a_block_waits_for_a_later_one() {
 #[test]
 fn the_workspace_is_that_of_cooperative_launches() {
     let body = "@%p7 bra DONE; mov.u32 %r0, %envreg1; mov.u32 %r1, %envreg2;
-        mov.b64 %x1, {%r0, %r1}; setp.eq.u64 %p1, %x1, 0; @%p1 bra NONE;
+        mov.b64 %x1, {%r1, %r0}; setp.eq.u64 %p1, %x1, 0; @%p1 bra NONE;
         ld.u32 %r2, [%x1]; ld.u32 %r3, [%x1+4];
         st.global.v4.u32 [%base], {%r0, %r1, %r2, %r3}; bra DONE;
         NONE: mov.u32 %r0, 99; st.global.u32 [%base], %r0; DONE:";
