@@ -74,6 +74,7 @@ mod cooperative;
 mod graphs;
 mod images;
 mod runtime;
+mod separate;
 mod virtual_memory;
 
 type Handle = *mut c_void;

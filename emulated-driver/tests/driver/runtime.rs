@@ -118,7 +118,7 @@ fn launch_scale(kernel: *const c_void, block: Dim3, to: u64, n: u32) -> u32 {
     ))
 }
 
-fn malloc(bytes: usize) -> u64 {
+pub(super) fn malloc(bytes: usize) -> u64 {
     let mut address = 0;
     let to: *mut u64 = &mut address;
     assert_eq!(call!(cudaMalloc(to => *mut u64, bytes => usize)), 0);
