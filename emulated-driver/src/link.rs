@@ -2,7 +2,7 @@
 //! module.
 //!
 //! Names are what links: a declaration (`.extern`) stands for the definition of its name in any of
-//! the texts, and of several definitions that are `.weak` the first one counts. nvcc gives names
+//! the texts, and of several definitions, which are `.weak`, the last one counts. nvcc gives names
 //! that are local to a file a hash of the file.
 
 /// The directives of a text's head. Each stands on a line of its own.

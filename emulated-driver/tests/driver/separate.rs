@@ -83,7 +83,8 @@ fn register(units: &[&str]) -> Handle {
     unsafe { register.expect("exported")(wrapper.as_ptr()) }
 }
 
-fn launch_caller(units: &[&str]) -> (u32, u32) {
+/// What a launch and the copy behind it return, and what the kernel has stored.
+fn launch_caller(units: &[&str]) -> (u32, u32, u32) {
     let binary = register(units);
     let kernel: *mut Handle = Box::leak(Box::new(NONE));
     let (name, none) = (c"caller".as_ptr(), NONE);
@@ -100,16 +101,16 @@ fn launch_caller(units: &[&str]) -> (u32, u32) {
         each => *mut *const c_void, 0 => usize, NONE => Handle
     ));
     let mut value = [0];
-    assert_eq!(download(to, &mut value), 0);
-    (launched, value[0])
+    let copied = download(to, &mut value);
+    (launched, copied, value[0])
 }
 
 #[test]
 fn separately_compiled_units_are_linked() {
     context();
-    assert_eq!(launch_caller(&[CALLER, HELPER]), (0, 42));
-    assert_eq!(launch_caller(&[HELPER, CALLER]), (0, 42));
-    // Without any PTX, and without the unit that is called.
+    assert_eq!(launch_caller(&[CALLER, HELPER]), (0, 0, 42));
+    assert_eq!(launch_caller(&[HELPER, CALLER]), (0, 0, 42));
+    // Without any PTX, and without the unit that is called, where the call is the fault.
     assert_eq!(launch_caller(&[]).0, 209);
-    assert_ne!(launch_caller(&[CALLER]).0, 0);
+    assert_eq!(launch_caller(&[CALLER]), (0, 718, 0));
 }
