@@ -46,8 +46,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     /// The group that runs.
     group_index: u64,
     pub(super) polls: Polls,
-    /// Of a cooperative launch: whether other lanes of a warp go on while some poll. They do so only
-    /// where nothing else goes on, since lanes that poll are awaited where they join the others.
+    /// Of a cooperative launch: whether other lanes of a warp go on while some poll. They do so
+    /// only where nothing else goes on, since lanes that poll are awaited where they join the others.
     pub(super) runs_ahead: bool,
     /// Of a cooperative launch: the phase of the grid's barrier.
     grid_phase: bool,

@@ -246,7 +246,8 @@ impl<O: Observer> Worker<'_, '_, O> {
                 (stalled, self.runs_ahead) = (0, false);
                 continue;
             }
-            // A block that computes for long has not stalled, and one that polls uses up its share too.
+            // A block that computes for long has not stalled, and one that polls uses up its share
+            // too.
             if all.spent || !std::mem::replace(&mut self.runs_ahead, true) {
                 continue;
             }

@@ -32,8 +32,8 @@ pub(super) struct LaunchGeometry {
     pub kernel: Option<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// Blocks that are watched at once, as if they were one: those of a cluster, or of a cooperative
-    /// launch.
+    /// Blocks that are watched at once, as if they were one: those of a cluster, or of a
+    /// cooperative launch.
     group: [u32; 3],
     /// Whether the launch is a cooperative one, whose blocks run in turn.
     pub is_cooperative: bool,

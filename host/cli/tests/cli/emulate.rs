@@ -235,13 +235,16 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other() {
     // The same in a script; without the option there is no workspace.
     let script = "buffer x u32[32]=0\nlaunch next grid=5 cooperative=1 @x\nshow x\n";
     std::fs::write(folder.path("steps.txt"), script).unwrap();
-    let (code, out, error) = text(&folder.emulate_file("next.ptx", &["--script", "steps.txt"]));
+    let output = folder.emulate_file("next.ptx", &["--script", "steps.txt"]);
+    let (code, out, error) = text(&output);
     assert_eq!(code, Some(0), "{out}{error}");
-    let (code, _, error) = text(&folder.emulate_file("next.ptx", &args));
+    let output = folder.emulate_file("next.ptx", &args);
+    let (code, _, error) = text(&output);
     assert_eq!(code, Some(1), "{error}");
     let script = script.replace("cooperative=1", "cooperative=yes");
     std::fs::write(folder.path("steps.txt"), script).unwrap();
-    let (code, _, error) = text(&folder.emulate_file("next.ptx", &["--script", "steps.txt"]));
+    let output = folder.emulate_file("next.ptx", &["--script", "steps.txt"]);
+    let (code, _, error) = text(&output);
     assert_eq!(code, Some(2), "{error}");
     assert!(error.contains("cooperative=yes: write 0 or 1"), "{error}");
 }
