@@ -3,10 +3,15 @@
 use std::io::Read;
 
 use crate::code::{Code, Result};
+use crate::link::link;
 use crate::pointer::Host;
 
-/// The wrapper that nvcc puts around a fat binary: magic, version, pointer.
+/// The wrapper that nvcc puts around a fat binary: magic, version, pointer, and a list of fat
+/// binaries where the version is that of separately compiled device code.
 const WRAPPER: u32 = 0x466_243b1;
+const SEPARATE: u32 = 2;
+/// Most translation units of a program.
+const MAX_UNITS: usize = 1 << 16;
 const FATBIN: u32 = 0xba55_ed50;
 const ELF: [u8; 4] = *b"\x7fELF";
 /// Kind of an entry that is PTX.
@@ -41,7 +46,10 @@ pub(crate) fn ptx(image: Host, capability: u32) -> std::result::Result<String, (
     match u32_at(&magic, 0) {
         WRAPPER => {
             let wrapper = image.vec(16).map_err(failed)?;
-            ptx(Host::at_address(u64_at(&wrapper, 8)), capability)
+            match u32_at(&wrapper, 4) {
+                SEPARATE => separate(image.add(16), capability),
+                _ => ptx(Host::at_address(u64_at(&wrapper, 8)), capability),
+            }
         }
         FATBIN => {
             let head = image.vec(16).map_err(failed)?;
@@ -60,6 +68,44 @@ pub(crate) fn ptx(image: Host, capability: u32) -> std::result::Result<String, (
             let text = image.text().map_err(failed)?;
             of_text(text)
         }
+    }
+}
+
+/// The PTX of separately compiled device code. A program of `nvcc -rdc=true` has the machine code
+/// that nvcc linked, or nothing in its place, and a list of the fat binaries of all translation
+/// units, which ends in a null pointer; `place` is where its address stands.
+fn separate(place: Host, capability: u32) -> std::result::Result<String, (Code, String)> {
+    let failed = |code: Code| {
+        (
+            code,
+            "no list of separately compiled device code".to_string(),
+        )
+    };
+    let pointer = |place: Host| place.vec(8).map(|bytes| u64_at(&bytes, 0));
+    let list = pointer(place).map_err(failed)?;
+    let mut texts = Vec::new();
+    if list != 0 {
+        for unit in 0..MAX_UNITS {
+            let unit = Host::at_address(list).add(8 * unit);
+            match pointer(unit).map_err(failed)? {
+                0 => break,
+                image => texts.push(ptx(Host::at_address(image), capability)),
+            }
+        }
+    }
+    let texts: std::result::Result<Vec<String>, _> = texts.into_iter().collect();
+    match texts {
+        Ok(texts) if !texts.is_empty() => Ok(link(&texts)),
+        Ok(_) => Err((
+            Code::NO_BINARY_FOR_GPU,
+            "separately compiled device code (nvcc -rdc=true) is there as linked machine code \
+             alone: compile with PTX embedded, as with -gencode arch=compute_90,code=compute_90"
+                .to_string(),
+        )),
+        Err((code, message)) => Err((
+            code,
+            format!("separately compiled device code (nvcc -rdc=true): {message}"),
+        )),
     }
 }
 

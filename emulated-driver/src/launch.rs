@@ -283,12 +283,7 @@ impl Function {
 
     /// # Errors
     /// As the driver refuses a launch: `CUDA_ERROR_INVALID_VALUE` and others.
-    pub(crate) fn check(
-        &self,
-        device: &EmulatedDevice,
-        config: &LaunchConfig,
-        cooperative: bool,
-    ) -> Result {
+    pub(crate) fn check(&self, device: &EmulatedDevice, config: &LaunchConfig) -> Result {
         let dynamic = config.dynamic_shared_bytes;
         let set = lock(&self.attributes).get(&MAX_DYNAMIC_SHARED).copied();
         let allowed = set.map_or(self.default_dynamic_shared(), |set| set as u32);
@@ -310,7 +305,7 @@ impl Function {
         if config.cluster.is_some() && !device.has_clusters() {
             return Err(Code::NOT_SUPPORTED);
         }
-        if cooperative {
+        if config.cooperative {
             let resident = self.resident_blocks(device, threads as i32, dynamic as usize);
             let most = i64::from(resident) * i64::from(device.multiprocessors);
             let blocks = config
@@ -446,7 +441,9 @@ fn of_refusal(error: &LaunchError) -> Code {
         LaunchError::WrongCluster { .. }
         | LaunchError::OtherCluster { .. }
         | LaunchError::ClusterTooLarge { .. } => Code::INVALID_CLUSTER_SIZE,
-        LaunchError::Variables(error) => of_memory_error(error),
+        LaunchError::CooperativeTooLarge { .. } => Code::COOPERATIVE_LAUNCH_TOO_LARGE,
+        LaunchError::CooperativeCluster { .. } => Code::NOT_SUPPORTED,
+        LaunchError::Variables(error) | LaunchError::Workspace(error) => of_memory_error(error),
         LaunchError::Worker(_) => Code::OPERATING_SYSTEM,
         _ => Code::INVALID_VALUE,
     }

@@ -15,6 +15,7 @@ mod device;
 mod graph;
 mod image;
 mod launch;
+mod link;
 mod memory;
 mod pages;
 mod pointer;

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define PTXEMU_VERSION 1u
+#define PTXEMU_VERSION 2u
 
 typedef uint32_t ptxemu_status;
 
@@ -73,10 +73,11 @@ typedef struct {
   uint32_t workers;            /* threads that run blocks; 0: as many as there are processors */
   uint32_t tools;              /* PTXEMU_MEMCHECK and others; 0: none */
   uint32_t counters;           /* not 0: the report's JSON has counters */
-  uint32_t reserved;           /* 0 */
+  uint32_t cooperative;        /* not 0: all blocks are resident, and may wait for each other
+                                  (grid.sync()); since version 2, before it without effect */
 } ptxemu_launch_config;
 
-/* The library's version; greater than PTXEMU_VERSION where it has more functions. */
+/* The library's version; greater than PTXEMU_VERSION where it can do more. */
 uint32_t ptxemu_version(void);
 
 /* The calling thread's last failure; empty before the first. It lives until the next one. */

@@ -22,7 +22,7 @@ pub struct Config {
     workers: u32,
     tools: u32,
     counters: u32,
-    reserved: u32,
+    cooperative: u32,
 }
 
 /// The tools of a mask: bit n is the tool at place n.
@@ -71,13 +71,14 @@ impl Config {
             workers: word(std::mem::offset_of!(Config, workers)),
             tools: word(std::mem::offset_of!(Config, tools)),
             counters: word(std::mem::offset_of!(Config, counters)),
-            reserved: word(std::mem::offset_of!(Config, reserved)),
+            cooperative: word(std::mem::offset_of!(Config, cooperative)),
         })
     }
 
     fn launch_config(&self) -> LaunchConfig {
         let mut config = LaunchConfig::new(self.grid, self.block);
         config.cluster = (self.cluster != [0; 3]).then_some(self.cluster);
+        config.cooperative = self.cooperative != 0;
         config.dynamic_shared_bytes = self.dynamic_shared_bytes;
         if self.instruction_budget != 0 {
             config.instruction_budget = self.instruction_budget;
@@ -182,4 +183,32 @@ pub unsafe extern "C" fn ptxemu_launch_packed(
         let args = packed(kernel, block.read(bytes)?)?;
         launch((kernel, memory), &Config::at(config)?, &args, &report)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_zero_is_taken_over() {
+        let config = Config {
+            struct_bytes: size_of::<Config>(),
+            grid: [2, 3, 5],
+            block: [32, 1, 1],
+            cluster: [0; 3],
+            dynamic_shared_bytes: 64,
+            instruction_budget: 0,
+            workers: 0,
+            tools: 0,
+            counters: 0,
+            cooperative: 1,
+        };
+        let launch = config.launch_config();
+        let expected = LaunchConfig {
+            cooperative: true,
+            dynamic_shared_bytes: 64,
+            ..LaunchConfig::new([2, 3, 5], [32, 1, 1])
+        };
+        assert_eq!(launch, expected);
+    }
 }

@@ -9,7 +9,7 @@ class LaunchConfig(ctypes.Structure):
     _fields_ = [("struct_bytes", c_size_t), ("grid", c_uint32 * 3), ("block", c_uint32 * 3),
                 ("cluster", c_uint32 * 3), ("dynamic_shared_bytes", c_uint32),
                 ("instruction_budget", c_uint64), ("workers", c_uint32), ("tools", c_uint32),
-                ("counters", c_uint32), ("reserved", c_uint32)]
+                ("counters", c_uint32), ("cooperative", c_uint32)]
 
 
 emu = ctypes.CDLL(sys.argv[1])

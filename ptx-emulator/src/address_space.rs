@@ -19,6 +19,9 @@ const ADDRESSES_END: u64 = 0x8000_0000_0000;
 /// much shared memory as that.
 pub(crate) const RANK_SHIFT: u32 = 24;
 
+/// The bit of a rank that no block of the launch has, since it lies outside of the cluster.
+pub(crate) const OUTSIDE: u64 = 1 << 31;
+
 /// The reported form of an address in the shared memory of a block of the cluster.
 pub(crate) fn cluster_address(rank: u32, address: u64) -> u64 {
     u64::from(rank) << RANK_SHIFT | address

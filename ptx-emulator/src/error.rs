@@ -158,6 +158,31 @@ pub enum LaunchError {
         /// The limit.
         limit: u64,
     },
+    /// A cooperative launch names clusters, or its kernel does.
+    #[error(
+        "a cooperative launch with clusters of {cluster:?} blocks is not supported: launch without \
+         one of the two"
+    )]
+    CooperativeCluster {
+        /// Blocks of a cluster.
+        cluster: [u32; 3],
+    },
+    /// The blocks of a cooperative launch, all of which are resident, need too much memory.
+    #[error(
+        "a cooperative launch of {blocks} blocks needs {bytes} bytes of registers, local and \
+         shared memory; the limit is {limit}: launch fewer or smaller blocks"
+    )]
+    CooperativeTooLarge {
+        /// Blocks of the grid.
+        blocks: u64,
+        /// What they need.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The workspace of a cooperative launch does not fit into device memory.
+    #[error("the workspace of the grid's barrier: {0}")]
+    Workspace(MemoryError),
     /// Static and dynamic shared memory exceed what a block can have.
     #[error(
         "{wanted} bytes of shared memory ({fixed} static) exceed the {limit} that a block can have"

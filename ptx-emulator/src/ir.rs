@@ -21,7 +21,7 @@ pub(crate) use asynchronous::{
     AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkData, BulkDirection, MapAction, MapEdit,
     MapField, PENDING_BITS, Phase,
 };
-pub(crate) use constant::{Constant, LaneMask, Special};
+pub(crate) use constant::{Constant, Half, LaneMask, Special};
 pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
 pub(crate) use instruction::{Calls, Info};
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};

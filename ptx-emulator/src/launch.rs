@@ -87,6 +87,13 @@ pub struct LaunchConfig {
     /// for a launch without clusters, in which every block is a cluster of its own, unless the
     /// kernel names the extents of its clusters.
     pub cluster: Option<[u32; 3]>,
+    /// Whether the launch is a cooperative one (`cuLaunchCooperativeKernel`): all blocks of the
+    /// grid are resident and run in turn on one worker, so that they may wait for each other.
+    /// `%envreg1` and `%envreg2` hold the upper and the lower half of the address of a workspace
+    /// with the grid's barrier (`cooperative_groups::this_grid().sync()`). In any other launch they
+    /// are 0, and a block may begin after others have ended. A cooperative launch has no clusters;
+    /// its blocks take at most [`MAX_RESIDENT_BYTES`](crate::MAX_RESIDENT_BYTES).
+    pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
     /// Warp instructions after which the launch ends in an error. With several workers the launch
@@ -106,6 +113,7 @@ impl LaunchConfig {
             grid,
             block,
             cluster: None,
+            cooperative: false,
             dynamic_shared_bytes: 0,
             instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
             workers: None,

@@ -55,5 +55,9 @@ pub const MAX_BLOCK_THREADS: u32 = 1024;
 /// "Thread Block Clusters").
 pub const MAX_CLUSTER_BLOCKS: u64 = 8;
 
+/// Most bytes of registers, local and shared memory that the blocks of a cooperative launch can
+/// have in all; every block is resident from the start.
+pub const MAX_RESIDENT_BYTES: u64 = 4 << 30;
+
 /// Most bytes of kernel parameters (PTX ISA 8.1 and later, sm_70 and later).
 pub const MAX_PARAMETER_BYTES: u32 = 32764;

@@ -113,32 +113,20 @@ pub(super) fn prepare(
     if function.context != current.handle {
         return Err(Code::INVALID_HANDLE);
     }
-    function.check(current.device(), config, false)?;
+    function.check(current.device(), config)?;
     function.arguments(each, extra)
 }
 
 fn run(
     handle: Handle,
     config: LaunchConfig,
-    (on, cooperative): (Handle, bool),
+    on: Handle,
     (each, extra): (In<Host>, In<Host>),
 ) -> Result {
     let (current, _) = stream::stream(on)?;
     let function = current.driver.functions.get(handle)?;
-    function.check(current.device(), &config, cooperative)?;
     let args = prepare(&current, &function, &config, (each, extra))?;
-    let work = move || {
-        launch::run(&current, &function, &config, &args)?;
-        let sticky = *lock(&current.context.sticky);
-        if cooperative && sticky == Some(Code::ILLEGAL_INSTRUCTION) {
-            eprintln!(
-                "warpladder cuda: {} was launched cooperatively: where it waits for the whole \
-                 grid (grid.sync()), it ends so, as blocks run one after the other",
-                function.kernel.name()
-            );
-        }
-        Ok(())
-    };
+    let work = move || launch::run(&current, &function, &config, &args);
     submit(on, NodeKind::Kernel, Arc::new(work))
 }
 
@@ -164,22 +152,21 @@ pub struct LaunchAttribute {
 }
 
 impl Launch {
-    /// The configuration, and whether the launch is cooperative.
-    fn config(&self) -> Result<(LaunchConfig, bool)> {
+    /// The configuration.
+    fn config(&self) -> Result<LaunchConfig> {
         let mut config = LaunchConfig::new(self.grid, self.block);
         config.dynamic_shared_bytes = self.shared;
-        let mut cooperative = false;
         for index in 0..self.count as usize {
             let LaunchAttribute { id, value, .. } = self.attributes.at(index)?;
             match id {
-                2 => cooperative = value[0] != 0,
+                2 => config.cooperative = value[0] != 0,
                 4 => config.cluster = Some([value[0], value[1], value[2]]),
                 // The others are hints, or orders of launches, which run one after the other.
                 _ => {}
             }
         }
         config.cluster = config.cluster.filter(|cluster| *cluster != [1, 1, 1]);
-        Ok((config, cooperative))
+        Ok(config)
     }
 }
 
@@ -447,7 +434,7 @@ api! {
     ) {
         let mut config = LaunchConfig::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         config.dynamic_shared_bytes = shared;
-        run(handle, config, (on, false), (each, extra))
+        run(handle, config, on, (each, extra))
     }
 
     fn cuLaunchCooperativeKernel(
@@ -457,13 +444,13 @@ api! {
     ) {
         let mut config = LaunchConfig::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         config.dynamic_shared_bytes = shared;
-        run(handle, config, (on, true), (each, In::NONE))
+        config.cooperative = true;
+        run(handle, config, on, (each, In::NONE))
     }
 
     fn cuLaunchKernelEx(launch: In<Launch>, handle: Handle, each: In<Host>, extra: In<Host>) {
         let launch = launch.get()?;
-        let (config, cooperative) = launch.config()?;
-        run(handle, config, (launch.stream, cooperative), (each, extra))
+        run(handle, launch.config()?, launch.stream, (each, extra))
     }
 
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -510,7 +497,7 @@ api! {
     fn cuOccupancyMaxActiveClusters(to: Out<c_int>, handle: Handle, launch: In<Launch>) {
         let current = current()?;
         let (function, device) = (function(handle)?, current.device());
-        let (config, _) = launch.get()?.config()?;
+        let config = launch.get()?.config()?;
         let threads = config.block.iter().product::<c_uint>() as c_int;
         let shared = config.dynamic_shared_bytes as usize;
         let blocks = function.resident_blocks(device, threads, shared) * device.multiprocessors;

@@ -70,9 +70,11 @@ macro_rules! call {
     }};
 }
 
+mod cooperative;
 mod graphs;
 mod images;
 mod runtime;
+mod separate;
 mod virtual_memory;
 
 type Handle = *mut c_void;

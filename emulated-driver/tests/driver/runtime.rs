@@ -30,7 +30,7 @@ const KERNELS: &str = r#"
 "#;
 
 /// `__fatBinC_Wrapper_t` around a fat binary with one PTX text, which live as long as the test.
-fn fat_binary(text: &str) -> *const u64 {
+pub(super) fn fat_binary(text: &str) -> *const u64 {
     let mut payload = text.as_bytes().to_vec();
     payload.resize((text.len() + 1).next_multiple_of(8), 0);
     let mut entry = vec![0u8; 64];
@@ -94,7 +94,7 @@ fn program() -> Program {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Dim3(c_uint, c_uint, c_uint);
+pub(super) struct Dim3(pub c_uint, pub c_uint, pub c_uint);
 
 /// `kernel<<<grid, block>>>(to, n)`.
 fn launch_scale(kernel: *const c_void, block: Dim3, to: u64, n: u32) -> u32 {
@@ -118,7 +118,7 @@ fn launch_scale(kernel: *const c_void, block: Dim3, to: u64, n: u32) -> u32 {
     ))
 }
 
-fn malloc(bytes: usize) -> u64 {
+pub(super) fn malloc(bytes: usize) -> u64 {
     let mut address = 0;
     let to: *mut u64 = &mut address;
     assert_eq!(call!(cudaMalloc(to => *mut u64, bytes => usize)), 0);

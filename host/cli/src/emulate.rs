@@ -77,6 +77,9 @@ pub(super) struct LaunchArgs {
     /// Blocks of a cluster [default: what the kernel names, or no clusters]
     #[arg(long, value_name = "X[,Y,Z]", value_parser = parse_extents)]
     cluster: Option<Extents>,
+    /// Launch cooperatively: all blocks are resident, and may wait for each other (grid.sync())
+    #[arg(long)]
+    cooperative: bool,
     /// Bytes of dynamic shared memory
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
@@ -94,7 +97,9 @@ pub(super) struct LaunchArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["entry", "grid", "block", "cluster", "shared", "arg", "variable"]
+        conflicts_with_all = [
+            "entry", "grid", "block", "cluster", "cooperative", "shared", "arg", "variable"
+        ]
     )]
     script: Option<PathBuf>,
     /// Warp instructions after which a kernel that does not end is stopped
@@ -114,6 +119,7 @@ impl LaunchArgs {
         is_given(self.grid)
             || is_given(self.block)
             || self.cluster.is_some()
+            || self.cooperative
             || self.shared != 0
             || !self.arg.is_empty()
             || !self.variable.is_empty()
@@ -355,6 +361,7 @@ fn plan(
         grid: args.grid.0,
         block: args.block.0,
         cluster: args.cluster.map(|cluster| cluster.0),
+        cooperative: args.cooperative,
         shared: args.shared,
         arguments: arguments.clone(),
     }));

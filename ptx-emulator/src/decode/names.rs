@@ -71,7 +71,11 @@ impl ModuleNames {
                 true => continue,
                 false => Binding::Variable(index as u32),
             };
-            names.bindings.insert(name, binding);
+            // A declaration stands for the definition of its name, before or behind it.
+            match variable.external && !is_shared {
+                true => _ = names.bindings.entry(name).or_insert(binding),
+                false => _ = names.bindings.insert(name, binding),
+            }
         }
         let mut all = names.bindings.keys().chain(names.shared.keys());
         names.any_percent = all.any(|name| name.starts_with('%'));

@@ -6,8 +6,8 @@ use super::builder::{Builder, is_reg32};
 use super::modifiers::Failure;
 use super::scope::Binding;
 use crate::ir::{
-    Address, AddressBase, Binary, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64,
-    Register, Space, Special,
+    Address, AddressBase, Binary, Comparison, Constant, Half, LaneMask, Op, Predicate, Reg32,
+    Reg64, Register, Space, Special,
 };
 use ptx_syntax::ast::{Elements, Operand, Span, Type};
 
@@ -409,6 +409,9 @@ fn special_scalar(name: &str) -> Option<Special> {
         "cluster_nctarank" => Special::ClusterBlocks,
         "is_explicit_cluster" => Special::IsExplicitCluster,
         "aggr_smem_size" => Special::TotalSharedBytes,
+        // As NVIDIA's driver defines them (`cooperative_groups/details/driver_abi.h`).
+        "envreg1" => Special::GridWorkspace(Half::Upper),
+        "envreg2" => Special::GridWorkspace(Half::Lower),
         "smid" | "gridid" | "current_graph_exec" => Special::Zero,
         "nsmid" => Special::One,
         // Of the shared memory that a device reserves for the system there is none here.

@@ -6,7 +6,7 @@ use super::convert::{sign_extend, truncate};
 use super::run::{Outcome, Run};
 use super::vector::{LANES, Registers};
 use super::warp_ops::{lanes, read, write};
-use crate::address_space::{RANK_SHIFT, resolve_cluster, space_of, window};
+use crate::address_space::{RANK_SHIFT, space_of, window};
 use crate::ir::{AccessKind, Address, AddressBase, InstructionId, Load, Space, Store};
 use crate::observer::{
     Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, StoredValues, Wants,
@@ -113,7 +113,7 @@ impl<O: Observer> Run<'_, '_, O> {
     #[cold]
     fn resolve_cluster(&self, addresses: [u64; LANES]) -> (Space, [u64; LANES]) {
         let rank = self.context.rank;
-        let resolved = addresses.map(|address| resolve_cluster(address, rank));
+        let resolved = addresses.map(|address| self.launch.resolve_cluster(address, rank));
         (Space::Cluster, resolved)
     }
 
@@ -237,6 +237,9 @@ impl<O: Observer> Run<'_, '_, O> {
         self.patterns[index].observe_other(self.lane_offsets);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
+        if load.strong && launch.is_cooperative() {
+            self.note_poll(space, &addresses, mask);
+        }
         if self.load_together(index, space, &addresses, mask, bytes) {
             return Ok(());
         }
@@ -304,10 +307,13 @@ impl<O: Observer> Run<'_, '_, O> {
                 accesses: Accesses::full(&access),
             });
         }
-        if self.store_together(index, space, &addresses, mask, bytes) {
-            return Ok(());
+        if !self.store_together(index, space, &addresses, mask, bytes) {
+            self.store_lanes(store, space, &addresses, mask, bytes)?;
         }
-        self.store_lanes(store, space, &addresses, mask, bytes)
+        if store.strong && launch.is_cooperative() {
+            self.note_action();
+        }
+        Ok(())
     }
 
     #[inline(never)]

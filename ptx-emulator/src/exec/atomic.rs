@@ -3,12 +3,13 @@
 use std::sync::atomic::{Ordering, fence};
 
 use super::run::{Outcome, Run};
+use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use super::{Launch, lane};
 use crate::allocation::Allocation;
 use crate::ir::{
-    AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Reg64,
-    Space, WideFunction,
+    AccessKind, Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
+    Reg64, Space, WideFunction,
 };
 use crate::observer::Observer;
 use ptx_syntax::ast::Type;
@@ -28,9 +29,23 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
-        if self.atomic_together(atomic, space, &addresses, mask) {
-            return Ok(());
+        if !self.atomic_together(atomic, space, &addresses, mask) {
+            self.atomic_lanes(atomic, space, &addresses, mask)?;
         }
+        if launch.is_cooperative() {
+            self.note_action();
+        }
+        Ok(())
+    }
+
+    fn atomic_lanes(
+        &mut self,
+        atomic: &Atomic,
+        space: Space,
+        addresses: &[u64; LANES],
+        mask: u32,
+    ) -> Outcome {
+        let (bytes, launch) = (atomic.ty.bytes(), self.launch);
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Atomic, lane)?;
@@ -102,6 +117,9 @@ impl<O: Observer> Run<'_, '_, O> {
                 for (at, value) in (0u64..).zip(new) {
                     self.write_memory(space, address + 8 * at, 8, lane, value, false);
                 }
+            }
+            if launch.is_cooperative() && kind != AccessKind::Load {
+                self.note_action();
             }
             if let Some(destination) = atomic.destination {
                 for (reg, value) in destination.into_iter().zip(old) {

@@ -12,6 +12,9 @@ use crate::observer::{BarrierComplete, Event, Observer, WarpContext};
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
 
+/// What threads do that poll.
+pub(super) const POLL: &str = "poll memory";
+
 /// Lanes that have arrived at a barrier.
 #[derive(Clone, Debug)]
 pub(super) struct BarrierState {
@@ -35,6 +38,11 @@ impl BarrierState {
             reducing: false,
         };
         vec![barrier; BARRIERS]
+    }
+
+    /// What the barriers of a block of `warps` warps take.
+    pub(super) fn bytes_of_block(warps: u64) -> u64 {
+        BARRIERS as u64 * (size_of::<BarrierState>() as u64 + 4 * warps)
     }
 
     /// Makes the barrier ready for the next block.
@@ -215,13 +223,14 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Describes which threads wait where, once none can run.
+    /// Describes which threads wait where, once none can go on. `polled` says what those do that
+    /// poll.
     #[cold]
-    pub(super) fn deadlock(&mut self) -> Box<Fault> {
+    pub(super) fn deadlock(&mut self, polled: &str) -> Box<Fault> {
         let mut places: Vec<(u32, u32, String)> = Vec::new();
         let (mut live, mut first) = (0, None);
         self.each_block(|this, rank| {
-            this.waiting_threads(&mut places);
+            this.waiting_threads(&mut places, polled);
             if !places.is_empty() {
                 first.get_or_insert(rank);
             }
@@ -248,7 +257,7 @@ impl<O: Observer> Worker<'_, '_, O> {
     /// that the warp `running` executed last.
     pub(super) fn whereabouts(&self, running: usize, last: u32) -> String {
         let mut places = Vec::new();
-        self.waiting_threads(&mut places);
+        self.waiting_threads(&mut places, POLL);
         let mut text = self.describe(&places);
         if (last as usize) < self.launch.kernel.instruction_count() {
             let line = self.launch.kernel.instruction(InstructionId(last)).line();
@@ -278,7 +287,7 @@ impl<O: Observer> Worker<'_, '_, O> {
 
     /// Adds the waiting threads of the block: their number, their instruction, and what they wait
     /// for.
-    fn waiting_threads(&self, places: &mut Vec<(u32, u32, String)>) {
+    fn waiting_threads(&self, places: &mut Vec<(u32, u32, String)>, polled: &str) {
         let program = self.program();
         for warp in &self.warps {
             for split in &warp.splits {
@@ -297,9 +306,12 @@ impl<O: Observer> Worker<'_, '_, O> {
                         program.code.get(block.start as usize).map(|inst| inst.info),
                         "wait for the other lanes of its mask".to_string(),
                     ),
-                    State::Ready => (
+                    State::Ready | State::Polled => (
                         program.code.get(block.start as usize).map(|inst| inst.info),
-                        "go on".to_string(),
+                        match split.state {
+                            State::Polled => polled.to_string(),
+                            _ => "go on".to_string(),
+                        },
                     ),
                 };
                 let info = info.unwrap_or(u32::MAX);

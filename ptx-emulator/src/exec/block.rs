@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::access_pattern::AccessPattern;
-use super::barrier::BarrierState;
+use super::barrier::{BarrierState, POLL};
 use super::cluster::{ClusterBarrier, Peer, shared_memory};
+use super::cooperative::Polls;
 use super::lane_offsets::LaneOffsets;
 use super::mbarrier::AwaitedCopy;
 use super::run::{RawFault, Run, Stop};
@@ -34,16 +35,22 @@ pub(crate) struct Worker<'w, 'l, O> {
     fuel: u64,
     granted: u64,
     clock_reads: u64,
-    /// What the cluster that runs has printed.
+    /// What the group that runs has printed.
     pub(super) printed: Vec<u8>,
     pub(super) block: [u32; 3],
-    /// The block in its cluster.
+    /// The block in its group: the cluster, or the grid of a cooperative launch.
     pub(super) rank: u32,
-    /// By rank: the blocks of the cluster that are not running. Empty without clusters.
+    /// By rank: the blocks of the group that are not running. Empty where a group is one block.
     pub(super) peers: Vec<Peer>,
     pub(super) cluster_barrier: ClusterBarrier,
-    /// The cluster that runs; without clusters, the block.
-    cluster_index: u64,
+    /// The group that runs.
+    group_index: u64,
+    pub(super) polls: Polls,
+    /// Of a cooperative launch: whether other lanes of a warp go on while some poll. They do so
+    /// only where nothing else goes on, since lanes that poll are awaited where they join the others.
+    pub(super) runs_ahead: bool,
+    /// Of a cooperative launch: the phase of the grid's barrier.
+    grid_phase: bool,
     /// What an observer that steps has asked for.
     pub(super) stepping: Stepping,
 }
@@ -51,8 +58,13 @@ pub(crate) struct Worker<'w, 'l, O> {
 /// The outcome of one turn of every warp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// A warp ran.
+    /// A warp ran and did something else than to poll in a cooperative launch.
     pub(super) progress: bool,
+    /// All that did so have used up their shares.
+    pub(super) spent: bool,
+    /// A warp polled; all of them the grid's barrier, or something else.
+    pub(super) polled: bool,
+    pub(super) polled_other: bool,
     /// A warp has not exited.
     pub(super) running: bool,
 }
@@ -61,17 +73,37 @@ pub(super) struct Round {
 pub(super) enum Turn {
     /// It ran.
     Progress,
+    /// It ran and has used up its share.
+    Spent,
+    /// It did nothing but poll, in a cooperative launch.
+    Polled,
     /// All of its lanes wait or have exited.
     Idle,
     /// The launch has failed in an earlier block.
     Stopped,
 }
 
+impl Round {
+    /// A warp's turn has ended, in which it polled as `polls` says.
+    #[inline(always)]
+    pub(super) fn add(&mut self, turn: Turn, polls: Polls) {
+        match turn {
+            Turn::Progress => (self.progress, self.spent) = (true, false),
+            Turn::Spent => (self.spent, self.progress) = (!self.progress | self.spent, true),
+            Turn::Polled => {
+                self.polled = true;
+                self.polled_other |= polls.other;
+            }
+            Turn::Idle | Turn::Stopped => {}
+        }
+    }
+}
+
 impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     pub(crate) fn new(launch: &'w Launch<'l>, observer: &'w mut O) -> Self {
         let program = &launch.kernel.0.program;
         let count = launch.threads.div_ceil(32);
-        let blocks = launch.cluster_blocks();
+        let blocks = launch.group_blocks();
         let peers = match blocks {
             1 => Vec::new(),
             _ => std::iter::once(Peer::vacant())
@@ -96,8 +128,11 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             block: [0; 3],
             rank: 0,
             peers,
-            cluster_barrier: ClusterBarrier::new((count * blocks) as usize),
-            cluster_index: 0,
+            cluster_barrier: ClusterBarrier::new((count * launch.cluster_blocks()) as usize),
+            group_index: 0,
+            polls: Polls::default(),
+            runs_ahead: false,
+            grid_phase: false,
             stepping: Stepping::default(),
         }
     }
@@ -111,13 +146,13 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         self.granted - self.fuel
     }
 
-    /// Runs a cluster, or a block of a launch without clusters, from start to end; `first` is its
-    /// first block.
-    pub(crate) fn run_cluster(&mut self, index: u64, first: [u32; 3]) -> Result<(), Box<Fault>> {
+    /// Runs a group of blocks from start to end: one block, a cluster, or the grid of a cooperative
+    /// launch. `first` is its first block.
+    pub(crate) fn run_group(&mut self, index: u64, first: [u32; 3]) -> Result<(), Box<Fault>> {
         let launch = self.launch;
-        self.cluster_index = index;
+        self.group_index = index;
         self.cluster_barrier.reset();
-        self.each_block(|this, rank| this.begin(launch.block_of_cluster(first, rank)));
+        self.each_block(|this, rank| this.begin(launch.block_of_group(first, rank)));
         launch.level_fuel(&mut self.fuel, &mut self.granted);
         self.each_block(|this, _| {
             this.observer.notify(Event::BlockStart {
@@ -125,25 +160,14 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 block: this.block,
             })
         });
-        loop {
-            let mut round = Round::default();
-            for rank in 0..self.block_count() {
-                self.switch_to(rank);
-                if let Turn::Stopped = self.run_round(&mut round)? {
-                    return Ok(());
-                }
-            }
-            if !round.running {
-                break;
-            }
-            if !round.progress && !self.advance_any_bulk()? {
-                return Err(self.deadlock());
-            }
+        let is_stopped = match launch.is_cooperative() {
+            true => self.run_grid()?,
+            false => self.run_blocks()?,
+        };
+        if is_stopped {
+            return Ok(());
         }
-        for rank in 0..self.block_count() {
-            self.switch_to(rank);
-            self.finish_all_stores()?;
-        }
+        self.finish_blocks()?;
         self.each_block(|this, _| {
             this.observer.notify(Event::BlockEnd {
                 kernel: launch.kernel,
@@ -151,6 +175,25 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             })
         });
         Ok(())
+    }
+
+    /// Runs the blocks of a cluster, or one block, to their end; whether the launch was stopped.
+    fn run_blocks(&mut self) -> Result<bool, Box<Fault>> {
+        loop {
+            let mut round = Round::default();
+            for rank in 0..self.block_count() {
+                self.switch_to(rank);
+                if let Turn::Stopped = self.run_round(&mut round)? {
+                    return Ok(true);
+                }
+            }
+            if !round.running {
+                return Ok(false);
+            }
+            if !round.progress && !self.advance_any_bulk()? {
+                return Err(self.deadlock(POLL));
+            }
+        }
     }
 
     /// Makes everything ready for a block.
@@ -168,15 +211,14 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// Gives each warp of the block a turn.
-    fn run_round(&mut self, round: &mut Round) -> Result<Turn, Box<Fault>> {
+    pub(super) fn run_round(&mut self, round: &mut Round) -> Result<Turn, Box<Fault>> {
         if O::STEPS {
             return self.step_round(round);
         }
         for warp in 0..self.warps.len() {
             match self.run_warp(warp)? {
-                Turn::Progress => round.progress = true,
-                Turn::Idle => {}
                 Turn::Stopped => return Ok(Turn::Stopped),
+                turn => round.add(turn, self.polls),
             }
             round.running |= self.warps[warp].live != 0;
         }
@@ -186,15 +228,39 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     /// Runs a warp until all of its lanes wait or have exited, or its share is used up.
     pub(super) fn run_warp(&mut self, index: usize) -> Result<Turn, Box<Fault>> {
         let mut turn = Turn::Idle;
+        if self.launch.is_cooperative() {
+            self.polls = Polls::default();
+            self.warps[index].poll_again();
+        }
         while let Some((at, limit)) = self.warps[index].choose() {
             if O::STEPS
                 && let Some(turn) = self.pause(index, at)
             {
                 return Ok(turn);
             }
-            turn = Turn::Progress;
             let split = self.warps[index].splits[at];
-            match self.run_split(index, split, limit)? {
+            let (entered, is_first) = (split.block, matches!(turn, Turn::Idle));
+            let stop = self.run_split(index, split, limit)?;
+            if let Stop::Yield(block) = stop
+                && self.polls.has_polled()
+            {
+                self.warps[index].splits[at].block = block;
+                if O::STEPS {
+                    self.put_off(index, at);
+                }
+                let repeats = block == entered && self.polls.only_polled();
+                turn = match turn {
+                    Turn::Idle | Turn::Polled if repeats => Turn::Polled,
+                    _ => Turn::Progress,
+                };
+                if !self.runs_ahead {
+                    return Ok(turn);
+                }
+                self.warps[index].splits[at].state = State::Polled;
+                continue;
+            }
+            turn = Turn::Progress;
+            match stop {
                 Stop::At(block) => {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
@@ -210,10 +276,13 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                     if O::STEPS {
                         self.put_off(index, at);
                     }
-                    if self.launch.is_stopped(self.cluster_index) {
+                    if self.launch.is_stopped(self.group_index) {
                         return Ok(Turn::Stopped);
                     }
-                    return Ok(turn);
+                    return Ok(match is_first {
+                        true => Turn::Spent,
+                        false => turn,
+                    });
                 }
                 Stop::Diverged { taken, mask, next } => {
                     let splits = &mut self.warps[index].splits;
@@ -245,6 +314,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                         return Ok(turn);
                     }
                 }
+            }
+            if self.polls.goes_on() {
+                return Ok(turn);
             }
         }
         Ok(turn)
@@ -290,12 +362,15 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             fuel: &mut self.fuel,
             granted: &mut self.granted,
             clock_reads: &mut self.clock_reads,
+            polls: &mut self.polls,
+            grid_phase: &mut self.grid_phase,
             printed: &mut self.printed,
             live,
             info: u32::MAX,
         };
         let outcome = simd::segment(launch.level, full, &mut run, split.block, split.mask, limit);
         let info = run.info;
+        self.fuel += self.polls.end_segment();
         outcome.map_err(|fault| {
             let last = info;
             // The budget is used up between instructions.

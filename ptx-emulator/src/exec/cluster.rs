@@ -1,10 +1,12 @@
-//! Clusters: blocks that run in turn on one worker and access each other's shared memory, and their
-//! barrier.
+//! Groups of blocks that run in turn on one worker, and clusters: blocks of a group that access
+//! each other's shared memory, and their barrier. A group is a cluster, or the grid of a cooperative
+//! launch, each block of which is a cluster of its own.
 //!
 //! The worker's own fields are those of the running block; the others wait as [`Peer`]s. So a
-//! launch without clusters runs as if there were none.
+//! launch of single blocks runs as if there were none.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::Launch;
 use super::barrier::BarrierState;
@@ -14,12 +16,13 @@ use super::run::{Outcome, RawFault};
 use super::tensor::PendingBulk;
 use super::vector::LANES;
 use super::warp::{Split, State, Warp};
+use crate::address_space::OUTSIDE;
 use crate::aligned::Aligned;
 use crate::error::{AccessFault, Fault, FaultKind};
 use crate::ir::{AccessKind, InstructionId, Space, Terminator};
 use crate::observer::{Event, Observer};
 
-/// A block of a cluster while another one runs.
+/// A block of a group while another one runs.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(super) warps: Vec<Warp>,
@@ -27,6 +30,8 @@ pub(crate) struct Peer {
     pub(super) barriers: Vec<BarrierState>,
     awaited: Vec<AwaitedCopy>,
     bulk: VecDeque<PendingBulk>,
+    /// Of a block that is a cluster of its own.
+    cluster_barrier: ClusterBarrier,
     pub(super) block: [u32; 3],
 }
 
@@ -39,6 +44,10 @@ impl Peer {
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
+            cluster_barrier: match launch.is_cooperative() {
+                true => ClusterBarrier::new(count as usize),
+                false => ClusterBarrier::new(0),
+            },
             block: [0; 3],
         }
     }
@@ -51,6 +60,7 @@ impl Peer {
             barriers: Vec::new(),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
+            cluster_barrier: ClusterBarrier::new(0),
             block: [0; 3],
         }
     }
@@ -110,9 +120,25 @@ impl ClusterBarrier {
 }
 
 impl<O: Observer> Worker<'_, '_, O> {
-    /// Blocks of the cluster.
+    /// Blocks of the group.
     pub(super) fn block_count(&self) -> u32 {
         self.peers.len().max(1) as u32
+    }
+
+    /// The ranks of the blocks of the running block's cluster.
+    pub(super) fn cluster_ranks(&self) -> Range<u32> {
+        match self.launch.is_cooperative() {
+            true => self.rank..self.rank + 1,
+            false => 0..self.block_count(),
+        }
+    }
+
+    /// Whether all threads of the block of a rank have exited.
+    pub(super) fn has_ended(&self, rank: u32) -> bool {
+        !match self.peers.get(rank as usize) {
+            Some(peer) if rank != self.rank => peer.is_running(),
+            _ => has_threads(&self.warps),
+        }
     }
 
     /// Makes the block of a rank the running one.
@@ -135,6 +161,9 @@ impl<O: Observer> Worker<'_, '_, O> {
         std::mem::swap(&mut self.awaited, &mut peer.awaited);
         std::mem::swap(&mut self.bulk, &mut peer.bulk);
         std::mem::swap(&mut self.block, &mut peer.block);
+        if self.launch.is_cooperative() {
+            std::mem::swap(&mut self.cluster_barrier, &mut peer.cluster_barrier);
+        }
     }
 
     /// Runs an action with the block of a rank as the running one.
@@ -146,7 +175,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         result
     }
 
-    /// Does something for each block of the cluster.
+    /// Does something for each block of the group.
     pub(super) fn each_block(&mut self, mut action: impl FnMut(&mut Self, u32)) {
         for rank in 0..self.block_count() {
             self.at_rank(rank, |this| action(this, rank));
@@ -161,12 +190,12 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Executes a bulk load of any block, its own first; whether there was one.
+    /// Executes a bulk load of any block of the cluster, its own first; whether there was one.
     pub(super) fn advance_any_bulk(&mut self) -> Result<bool, Box<Fault>> {
         if self.advance_bulk()? {
             return Ok(true);
         }
-        for rank in 0..self.peers.len() as u32 {
+        for rank in self.cluster_ranks() {
             if rank != self.rank && self.at_rank(rank, Self::advance_bulk)? {
                 return Ok(true);
             }
@@ -182,10 +211,10 @@ impl<O: Observer> Worker<'_, '_, O> {
         (access, address, bytes): (AccessKind, u64, u32),
         lane: usize,
     ) -> Outcome {
-        let blocks = u64::from(self.block_count());
+        let blocks = u64::from(self.launch.cluster_blocks());
         let is_there = match self.peers.get(rank as usize) {
             Some(peer) if rank != u64::from(self.rank) => peer.is_running(),
-            _ => rank < blocks,
+            _ => rank == u64::from(self.rank),
         };
         match is_there {
             true => Ok(()),
@@ -194,7 +223,8 @@ impl<O: Observer> Worker<'_, '_, O> {
     }
 
     fn warp_of_cluster(&self, index: usize) -> usize {
-        self.rank as usize * self.warps.len() + index
+        let rank = self.rank - self.cluster_ranks().start;
+        rank as usize * self.warps.len() + index
     }
 
     /// Lanes arrive at the barrier of the cluster.
@@ -295,7 +325,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             *passing |= std::mem::take(arrived);
         }
         let own = self.rank;
-        for rank in 0..self.block_count() {
+        for rank in self.cluster_ranks() {
             self.switch_to(rank);
             self.wake_for_cluster();
         }
@@ -304,10 +334,10 @@ impl<O: Observer> Worker<'_, '_, O> {
 
     fn all_have_arrived(&self) -> bool {
         let count = self.launch.threads.div_ceil(32) as usize;
-        let mut arrived = self.cluster_barrier.arrived.chunks(count).enumerate();
-        arrived.all(|(rank, arrived)| {
-            let warps = match self.peers.get(rank) {
-                Some(peer) if rank != self.rank as usize => &peer.warps,
+        let arrived = self.cluster_barrier.arrived.chunks(count);
+        self.cluster_ranks().zip(arrived).all(|(rank, arrived)| {
+            let warps = match self.peers.get(rank as usize) {
+                Some(peer) if rank != self.rank => &peer.warps,
                 _ => &self.warps,
             };
             let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
@@ -360,7 +390,10 @@ pub(super) fn not_there(
         bytes,
         nearest: match exists {
             true => format!("the block of rank {rank} has ended"),
-            false => format!("there is no block of rank {rank}, the cluster has {blocks}"),
+            false => {
+                let rank = rank & !OUTSIDE;
+                format!("there is no block of rank {rank}, the cluster has {blocks}")
+            }
         },
     };
     Box::new(RawFault {

@@ -3,7 +3,7 @@
 use super::cluster::Peer;
 use super::convert::truncate;
 use super::run::{Outcome, RawFault, Run};
-use crate::address_space::{CONST_BASE, GLOBAL_BASE, of_cluster};
+use crate::address_space::{CONST_BASE, GLOBAL_BASE, OUTSIDE, of_cluster};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, Space};
 use crate::observer::Observer;
@@ -96,6 +96,14 @@ impl<O: Observer> Run<'_, '_, O> {
             || self.peers.get(rank as usize).is_some_and(Peer::is_running)
     }
 
+    /// Whether a rank is that of a block of the cluster.
+    fn is_of_cluster(&self, rank: u64) -> bool {
+        match self.launch.is_cooperative() {
+            true => rank == u64::from(self.context.rank),
+            false => rank < u64::from(self.launch.cluster_blocks()),
+        }
+    }
+
     /// The shared memory around an address of the cluster's, which has been checked.
     fn cluster_words(&self, address: u64) -> (&[u32], usize) {
         let (rank, at) = of_cluster(address);
@@ -122,7 +130,7 @@ impl<O: Observer> Run<'_, '_, O> {
         };
         let has_ended = space == Space::Cluster && {
             let (rank, _) = of_cluster(address);
-            rank < u64::from(self.launch.cluster_blocks()) && !self.is_running(rank)
+            self.is_of_cluster(rank) && !self.is_running(rank)
         };
         let nearest = match space {
             Space::Shared => {
@@ -142,7 +150,8 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Space::Cluster => {
                 let ((rank, _), blocks) = (of_cluster(address), self.launch.cluster_blocks());
-                if rank >= u64::from(blocks) {
+                if !self.is_of_cluster(rank) {
+                    let rank = rank & !OUTSIDE;
                     format!("there is no block of rank {rank}, the cluster has {blocks}")
                 } else if has_ended {
                     format!("the block of rank {rank} has ended")

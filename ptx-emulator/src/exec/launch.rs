@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::clock::Clock;
+use super::cooperative::Cooperative;
 use super::system::Printed;
 use super::{convert, simd};
+use crate::address_space::{OUTSIDE, RANK_SHIFT, resolve_cluster};
 use crate::allocation::Allocation;
 use crate::error::LaunchError;
-use crate::ir::{Constant, LaneMask, Special, SystemFunction};
+use crate::ir::{Constant, Half, LaneMask, Special, SystemFunction};
 use crate::kernel::Kernel;
 use crate::launch::{Args, HeapLaunch, LaunchConfig};
 use crate::memory::Memory;
@@ -37,6 +39,9 @@ pub(crate) struct Launch<'l> {
     pub block: [u32; 3],
     /// Blocks of a cluster; one where the launch names none.
     pub cluster: [u32; 3],
+    /// Blocks that run in turn on one worker: a cluster, or the grid of a cooperative launch.
+    group: [u32; 3],
+    pub(super) cooperative: Option<Cooperative<'l>>,
     pub threads: u32,
     /// Static and dynamic shared memory in bytes.
     pub shared_bytes: u32,
@@ -46,9 +51,9 @@ pub(crate) struct Launch<'l> {
     pub(super) variables: Arc<Vec<u64>>,
     pub budget: u64,
     pub(super) remaining: AtomicU64,
-    /// The first cluster that has failed; later ones need not run on.
-    pub(super) failed_cluster: AtomicU64,
-    pub(super) next_cluster: AtomicU64,
+    /// The first group of blocks that has failed; later ones need not run on.
+    pub(super) failed_group: AtomicU64,
+    next_group: AtomicU64,
     pub clock: Clock,
     pub level: simd::Level,
     /// Held while a strong access to global memory is reported and performed.
@@ -94,6 +99,17 @@ impl<'l> Launch<'l> {
             memory.prepare_heap()?;
         }
         let cluster = named_cluster.unwrap_or([1; 3]);
+        let cooperative = match config.cooperative {
+            true => {
+                let of_block = (cluster, wanted as u32);
+                Some(Cooperative::new(memory, program, config, of_block)?)
+            }
+            false => None,
+        };
+        let group = match config.cooperative {
+            true => config.grid,
+            false => cluster,
+        };
         let heap_launch = allocates.then(|| HeapLaunch {
             kernel: kernel.clone(),
             grid: config.grid,
@@ -108,6 +124,8 @@ impl<'l> Launch<'l> {
             grid: config.grid,
             block: config.block,
             cluster,
+            group,
+            cooperative,
             is_explicit_cluster: named_cluster.is_some(),
             threads: config.block.iter().product(),
             shared_bytes: wanted as u32,
@@ -116,8 +134,8 @@ impl<'l> Launch<'l> {
             variables,
             budget: config.instruction_budget,
             remaining: AtomicU64::new(config.instruction_budget),
-            failed_cluster: AtomicU64::new(u64::MAX),
-            next_cluster: AtomicU64::new(0),
+            failed_group: AtomicU64::new(u64::MAX),
+            next_group: AtomicU64::new(0),
             clock: Clock::start(),
             level,
             strong: Mutex::new(()),
@@ -238,9 +256,9 @@ impl Launch<'_> {
         Fuel::More
     }
 
-    /// Whether a cluster need not run on since an earlier one has failed.
-    pub(crate) fn is_stopped(&self, cluster: u64) -> bool {
-        self.failed_cluster.load(Ordering::Relaxed) < cluster
+    /// Whether a group of blocks need not run on since an earlier one has failed.
+    pub(crate) fn is_stopped(&self, group: u64) -> bool {
+        self.failed_group.load(Ordering::Relaxed) < group
     }
 
     /// The value of a constant in one thread. `thread` is its linear index in the block.
@@ -308,6 +326,14 @@ impl Launch<'_> {
             Special::LaneMask(LaneMask::GreaterEqual) => u32::MAX << lane,
             Special::DynamicSharedBytes => self.dynamic_bytes,
             Special::TotalSharedBytes => self.shared_bytes,
+            Special::GridWorkspace(half) => {
+                let workspace = self.cooperative.as_ref().map(Cooperative::workspace);
+                let workspace = workspace.unwrap_or_default();
+                match half {
+                    Half::Lower => workspace as u32,
+                    Half::Upper => (workspace >> 32) as u32,
+                }
+            }
             Special::Zero => 0,
             Special::One => 1,
         })
@@ -322,8 +348,23 @@ impl Launch<'_> {
         self.cluster.iter().product()
     }
 
+    /// Number of blocks that run in turn on one worker.
+    pub(crate) fn group_blocks(&self) -> u32 {
+        self.group.iter().product()
+    }
+
+    /// The reported form of an address in the shared memory of a cluster that a program uses; `own`
+    /// is the rank of its block.
+    pub(super) fn resolve_cluster(&self, address: u64, own: u32) -> u64 {
+        match self.is_cooperative() && address >> RANK_SHIFT != 0 {
+            // A block of a cooperative launch is a cluster of its own, and reaches no other one.
+            true => OUTSIDE << RANK_SHIFT | resolve_cluster(address, own),
+            false => resolve_cluster(address, own),
+        }
+    }
+
     /// Clusters of the grid.
-    pub(super) fn clusters(&self) -> [u32; 3] {
+    fn clusters(&self) -> [u32; 3] {
         std::array::from_fn(|axis| self.grid[axis] / self.cluster[axis])
     }
 
@@ -331,22 +372,23 @@ impl Launch<'_> {
         std::array::from_fn(|axis| block[axis] % self.cluster[axis])
     }
 
-    /// The block of a rank in the cluster with this first block.
-    pub(crate) fn block_of_cluster(&self, first: [u32; 3], rank: u32) -> [u32; 3] {
-        let [x, y, _] = self.cluster;
+    /// The block of a rank in the group with this first block.
+    pub(crate) fn block_of_group(&self, first: [u32; 3], rank: u32) -> [u32; 3] {
+        let [x, y, _] = self.group;
         let place = [rank % x, rank / x % y, rank / x / y];
         std::array::from_fn(|axis| first[axis] + place[axis])
     }
 
-    /// Takes the next cluster to run: its index, and its first block.
-    pub(super) fn next_cluster(&self) -> Option<(u64, [u32; 3])> {
-        let index = self.next_cluster.fetch_add(1, Ordering::Relaxed);
-        let [x, y, z] = self.clusters().map(u64::from);
+    /// Takes the next group of blocks to run: its index, and its first block.
+    pub(super) fn next_group(&self) -> Option<(u64, [u32; 3])> {
+        let index = self.next_group.fetch_add(1, Ordering::Relaxed);
+        let groups: [u32; 3] = std::array::from_fn(|axis| self.grid[axis] / self.group[axis]);
+        let [x, y, z] = groups.map(u64::from);
         if index >= x * y * z || self.is_stopped(index) {
             return None;
         }
         let at = [index % x, index / x % y, index / x / y];
-        let first = std::array::from_fn(|axis| at[axis] as u32 * self.cluster[axis]);
+        let first = std::array::from_fn(|axis| at[axis] as u32 * self.group[axis]);
         Some((index, first))
     }
 }

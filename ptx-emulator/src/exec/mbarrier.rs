@@ -8,9 +8,7 @@ use super::run::{Outcome, RawFault};
 use super::vector::{LANES, Registers};
 use super::warp::{Frame, State, Warp};
 use super::warp_ops::lanes;
-use crate::address_space::{
-    RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window,
-};
+use crate::address_space::{RANK_SHIFT, cluster_address, of_cluster, space_of, window};
 use crate::error::FaultKind;
 use crate::ir::{
     AccessKind, BarrierAction, BarrierObject, Calls, InstructionId, Phase, Space, Terminator,
@@ -151,7 +149,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         addresses: &[u64; LANES],
     ) -> Outcome {
         let (mask, own) = (self.warps[index].splits[at].mask, self.rank);
-        let resolved = addresses.map(|address| resolve_cluster(address, own));
+        let resolved = addresses.map(|address| self.launch.resolve_cluster(address, own));
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
             self.check_place(address, lane)?;

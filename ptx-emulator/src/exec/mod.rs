@@ -14,6 +14,7 @@ mod call;
 mod clock;
 mod cluster;
 mod convert;
+mod cooperative;
 mod double;
 mod element;
 mod fast_access;
@@ -117,8 +118,8 @@ fn launch_at<O: Observer>(
     let launch = Launch::new(level, kernel, memory, config, args)?;
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);
-    let clusters = launch.blocks() / u64::from(launch.cluster_blocks());
-    let workers = workers.min(usize::try_from(clusters).unwrap_or(usize::MAX));
+    let groups = launch.blocks() / u64::from(launch.group_blocks());
+    let workers = workers.min(usize::try_from(groups).unwrap_or(usize::MAX));
     let fault: Mutex<Option<(u64, Fault)>> = Mutex::new(None);
     let context = LaunchContext {
         kernel,
@@ -127,6 +128,8 @@ fn launch_at<O: Observer>(
         block: config.block,
         cluster: launch.cluster,
         shared_bytes: launch.shared_bytes,
+        cooperative: launch.is_cooperative(),
+        workspace: launch.workspace(),
     };
     observer.notify(Event::LaunchStart(&context));
     let issued = if workers == 1 {
@@ -138,7 +141,7 @@ fn launch_at<O: Observer>(
         memory.assume_written();
     }
     let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
-    memory.print(launch.all_printed(fault.as_ref().map(|(cluster, _)| *cluster)));
+    memory.print(launch.all_printed(fault.as_ref().map(|(group, _)| *group)));
     observer.notify(Event::LaunchEnd {
         launch: &context,
         fault: fault.as_ref().map(|(_, fault)| fault),
@@ -187,15 +190,15 @@ fn run_workers<O: Observer>(
     })
 }
 
-/// Runs clusters until none is left; returns the instructions issued.
+/// Runs groups of blocks until none is left; returns the instructions issued.
 fn work<O: Observer>(
     launch: &Launch<'_>,
     observer: &mut O,
     fault: &Mutex<Option<(u64, Fault)>>,
 ) -> u64 {
     let mut worker = Worker::new(launch, observer);
-    while let Some((index, first)) = launch.next_cluster() {
-        let outcome = worker.run_cluster(index, first);
+    while let Some((index, first)) = launch.next_group() {
+        let outcome = worker.run_group(index, first);
         if O::STEPS
             && let Err(fault) = &outcome
         {
@@ -207,7 +210,7 @@ fn work<O: Observer>(
             if first.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
                 *first = Some((index, *found));
             }
-            launch.failed_cluster.fetch_min(index, Ordering::Relaxed);
+            launch.failed_group.fetch_min(index, Ordering::Relaxed);
             break;
         }
     }

@@ -4,6 +4,7 @@
 use super::access_pattern::AccessPattern;
 use super::async_copy::CopyQueue;
 use super::cluster::Peer;
+use super::cooperative::Polls;
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
 use super::simd::Instructions;
@@ -51,7 +52,7 @@ pub(crate) struct Run<'r, 'l, O> {
     /// Bytes of local memory of each thread.
     pub local_top: u32,
     pub shared: &'r mut [u32],
-    /// By rank: the other blocks of the cluster.
+    /// By rank: the other blocks of the group.
     pub peers: &'r mut [Peer],
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
@@ -71,7 +72,11 @@ pub(crate) struct Run<'r, 'l, O> {
     pub granted: &'r mut u64,
     /// How often a clock was read.
     pub clock_reads: &'r mut u64,
-    /// What the cluster has printed.
+    /// In a cooperative launch: what the warp has done that concerns other blocks.
+    pub polls: &'r mut Polls,
+    /// The last known phase of the grid's barrier.
+    pub grid_phase: &'r mut bool,
+    /// What the group of blocks has printed.
     pub printed: &'r mut Vec<u8>,
     /// Lanes of the warp that have not exited.
     pub live: u32,
@@ -306,6 +311,10 @@ impl<O: Observer> Run<'_, '_, O> {
     #[cold]
     #[inline(never)]
     fn refuel(&mut self, block: u32) -> Result<Stop, Box<RawFault>> {
+        if self.polls.has_polled() {
+            *self.fuel += self.polls.release();
+            return Ok(Stop::Yield(block));
+        }
         match self.launch.take_fuel(self.fuel, self.granted) {
             super::Fuel::More => Ok(Stop::Yield(block)),
             super::Fuel::Empty => Err(Box::new(RawFault {

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use super::Launch;
 use super::run::{Outcome, RawFault, Run};
 use super::warp_ops::lanes;
-use crate::address_space::{RANK_SHIFT, resolve_cluster, space_of, window};
+use crate::address_space::{RANK_SHIFT, space_of, window};
 use crate::error::FaultKind;
 use crate::heap::{FreeError, HeapSite};
 use crate::ir::{AccessKind, InstructionId, Reg32, Space, SystemFunction};
@@ -19,10 +19,10 @@ const MAX_TEXT: usize = 1 << 16;
 /// Most bytes that a launch prints; what comes behind them is dropped.
 pub(super) const MAX_PRINTED: usize = 16 << 20;
 
-/// What the clusters of a launch have printed.
+/// What the groups of blocks of a launch have printed.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
-    by_cluster: BTreeMap<u64, Vec<u8>>,
+    by_group: BTreeMap<u64, Vec<u8>>,
     /// Of all of them.
     bytes: usize,
 }
@@ -181,7 +181,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let mut address = address - base;
         if space == Space::Shared && address >> RANK_SHIFT != 0 {
             space = Space::Cluster;
-            address = resolve_cluster(address, self.context.rank);
+            address = self.launch.resolve_cluster(address, self.context.rank);
         }
         self.check(space, address, bytes, AccessKind::Load, lane)?;
         Ok(self.read_memory(space, address, bytes, lane, false))
@@ -202,27 +202,27 @@ impl<O: Observer> Run<'_, '_, O> {
 }
 
 impl Launch<'_> {
-    /// Keeps what a cluster has printed. Of more than [`MAX_PRINTED`] bytes, those of the first
-    /// clusters are kept.
-    pub(super) fn keep_printed(&self, cluster: u64, text: Vec<u8>) {
+    /// Keeps what a group of blocks has printed. Of more than [`MAX_PRINTED`] bytes, those of the
+    /// first groups are kept.
+    pub(super) fn keep_printed(&self, group: u64, text: Vec<u8>) {
         if text.is_empty() {
             return;
         }
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let Printed { by_cluster, bytes } = &mut *printed;
+        let Printed { by_group, bytes } = &mut *printed;
         *bytes += text.len();
-        by_cluster.insert(cluster, text);
-        while let Some(last) = by_cluster.last_entry()
+        by_group.insert(group, text);
+        while let Some(last) = by_group.last_entry()
             && *bytes - last.get().len() >= MAX_PRINTED
         {
             *bytes -= last.remove().len();
         }
     }
 
-    /// What the clusters up to the first one that failed have printed, in their order.
+    /// What the groups up to the first one that failed have printed, in their order.
     pub(super) fn all_printed(&self, failed: Option<u64>) -> Vec<u8> {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = printed.by_cluster.range(..=failed.unwrap_or(u64::MAX));
+        let until = printed.by_group.range(..=failed.unwrap_or(u64::MAX));
         let mut all: Vec<u8> = until.flat_map(|(_, text)| text).copied().collect();
         if all.len() >= MAX_PRINTED {
             all.truncate(MAX_PRINTED);

@@ -11,9 +11,7 @@ use super::mbarrier::{LaneId, registers};
 use super::run::RawFault;
 use super::vector::LANES;
 use super::warp_ops::{self, lanes};
-use crate::address_space::{
-    WINDOW, cluster_address, of_cluster, resolve_cluster, space_of, window,
-};
+use crate::address_space::{WINDOW, cluster_address, of_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, AtomicFunction, BulkCopy, BulkData, BulkDirection, Reg32, Space};
 use crate::observer::{AsyncAccess, Event, Issuer, Observer, Progress, Wants};
@@ -212,11 +210,12 @@ impl<O: Observer> Worker<'_, '_, O> {
     ) -> Result<(u64, PendingKind, u32), Box<RawFault>> {
         let shared = within_shared(shared);
         let PendingKind::Load { barrier } = kind else {
-            return Ok((shared, kind, 1 << self.rank));
+            return Ok((shared, kind, 1 << (self.rank - self.cluster_ranks().start)));
         };
         let barrier = within_shared(barrier);
-        let (rank, at) = of_cluster(resolve_cluster(shared, self.rank));
-        let (rank_of_barrier, barrier) = of_cluster(resolve_cluster(barrier, self.rank));
+        let resolve = |address| of_cluster(self.launch.resolve_cluster(address, self.rank));
+        let (rank, at) = resolve(shared);
+        let (rank_of_barrier, barrier) = resolve(barrier);
         let kind = PendingKind::Load { barrier };
         if rank != rank_of_barrier {
             let message = format!(
@@ -231,9 +230,10 @@ impl<O: Observer> Worker<'_, '_, O> {
                 (AccessKind::Store, cluster_address(rank as u32, at), 1),
                 lane,
             )?;
-            return Ok((at, kind, 1 << rank));
+            let place = rank - u64::from(self.cluster_ranks().start);
+            return Ok((at, kind, 1 << place));
         };
-        let count = self.block_count();
+        let count = self.launch.cluster_blocks();
         if named == 0 || named >> count != 0 {
             let message = format!(
                 "a multicast to the blocks {named:#06x}; the cluster has {count}, and one at least \
@@ -440,7 +440,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         };
         // What the block sends lies in its own shared memory.
         let sent = self.sent(&bulk);
-        let ranks: Vec<u32> = lanes(bulk.blocks).map(|rank| rank as u32).collect();
+        let ranks: Vec<u32> = self.destinations(&bulk).collect();
         for &rank in &ranks {
             let place = cluster_address(rank, bulk.shared);
             self.check_rank(rank.into(), (AccessKind::Store, place, 1), bulk.lane)?;
@@ -548,10 +548,16 @@ impl<O: Observer> Worker<'_, '_, O> {
         super::element::read_word_bytes(&self.shared, at as usize, bytes)
     }
 
+    /// The ranks of a copy's destination blocks.
+    fn destinations(&self, bulk: &PendingBulk) -> impl Iterator<Item = u32> + use<O> {
+        let first = self.cluster_ranks().start;
+        lanes(bulk.blocks).map(move |place| first + place as u32)
+    }
+
     /// Reports the box in the shared memory of each of its blocks.
     fn observe_box(&mut self, bulk: &PendingBulk, progress: Progress) {
-        for rank in lanes(bulk.blocks) {
-            self.observe_box_of(bulk, rank as u32, progress);
+        for rank in self.destinations(bulk) {
+            self.observe_box_of(bulk, rank, progress);
         }
     }
 
@@ -582,7 +588,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         let (kind, progress) = match bulk.kind {
             PendingKind::Load { barrier } => {
-                let first = bulk.blocks.trailing_zeros();
+                let first = self.destinations(bulk).next().unwrap_or(self.rank);
                 (
                     AccessKind::Load,
                     Progress::Signalled(cluster_address(first, barrier)),

@@ -42,12 +42,17 @@ pub(crate) enum State {
     Phase(u64),
     /// The barrier of the cluster.
     Cluster,
+    /// In a cooperative launch, what other blocks may write: until the next turn of the warp.
+    Polled,
 }
 
 impl State {
     /// Whether an event outside of the warp must release the lanes.
     fn is_parked(self) -> bool {
-        matches!(self, State::Barrier(_) | State::Phase(_) | State::Cluster)
+        matches!(
+            self,
+            State::Barrier(_) | State::Phase(_) | State::Cluster | State::Polled
+        )
     }
 }
 
@@ -323,13 +328,22 @@ impl Warp {
         }
     }
 
+    /// Lets lanes go on that have polled in the turn before.
+    pub(super) fn poll_again(&mut self) {
+        for split in &mut self.splits {
+            if split.state == State::Polled {
+                split.state = State::Ready;
+            }
+        }
+    }
+
     /// The split to run next, and the block at which it reaches another one: the deepest frame
     /// first, then the lowest block.
     pub(crate) fn choose(&mut self) -> Option<(usize, u32)> {
         if let [split] = self.splits.as_mut_slice() {
             match split.state {
                 State::Ready => return Some((0, u32::MAX)),
-                State::Barrier(_) | State::Phase(_) | State::Cluster => {
+                State::Barrier(_) | State::Phase(_) | State::Cluster | State::Polled => {
                     split.turns = 0;
                     return None;
                 }

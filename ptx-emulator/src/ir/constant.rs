@@ -58,8 +58,17 @@ pub(crate) enum Special {
     LaneMask(LaneMask),
     DynamicSharedBytes,
     TotalSharedBytes,
+    /// The lower or the upper half of the address of the grid's workspace; zero outside of
+    /// cooperative launches.
+    GridWorkspace(Half),
     Zero,
     One,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Half {
+    Lower,
+    Upper,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

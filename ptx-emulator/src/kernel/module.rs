@@ -170,9 +170,8 @@ impl Module {
     /// [`LaunchError::Variables`] where the module's variables do not fit into the memory.
     pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>, LaunchError> {
         let variables = &self.0.tree.variables;
-        let found = variables.iter().position(|variable| {
-            variable.name.of(&self.0.text) == name && variable.space != DeclaredSpace::Shared
-        });
+        let found = self.0.names().variable(name);
+        let found = found.filter(|&index| variables[index].space != DeclaredSpace::Shared);
         let Some(index) = found else { return Ok(None) };
         let table = self.0.variables(memory)?;
         Ok(Some((table[index], variables[index].bytes)))

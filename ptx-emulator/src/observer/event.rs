@@ -22,6 +22,11 @@ pub struct LaunchContext<'a> {
     pub cluster: [u32; 3],
     /// Static and dynamic shared memory of a block in bytes.
     pub shared_bytes: u32,
+    /// Whether it is a cooperative launch.
+    pub cooperative: bool,
+    /// The workspace of the grid's barrier, by address and bytes: of a cooperative launch whose
+    /// kernel asks for it.
+    pub(crate) workspace: Option<(u64, u64)>,
 }
 
 /// The warp that an event comes from.
@@ -35,7 +40,8 @@ pub struct WarpContext<'a> {
     /// Index of the warp in its block. Lane `l` of it is thread `32 * warp + l` of the block in
     /// linear order (x fastest).
     pub warp: u32,
-    /// Rank of the block in its cluster, x fastest; 0 in a launch without clusters.
+    /// Rank of the block in its cluster, or in the grid of a cooperative launch, x fastest; 0 in
+    /// other launches.
     pub rank: u32,
     /// The calls of functions that lead to the instruction.
     pub(crate) calls: Calls,
@@ -73,7 +79,7 @@ pub struct WarpSync<'a> {
 pub struct BarrierComplete<'a> {
     /// Index of the block in the grid.
     pub block: [u32; 3],
-    /// Rank of the block in its cluster.
+    /// Rank of the block, as in [`WarpContext`].
     pub rank: u32,
     /// Which of the block's barriers.
     pub barrier: u32,
@@ -99,7 +105,8 @@ pub enum Event<'a> {
         /// The fault of the lowest block that had one; later blocks may not have run.
         fault: Option<&'a Fault>,
     },
-    /// A block starts. The blocks of a cluster start, and end, one after the other by rank.
+    /// A block starts. The blocks of a cluster, and those of a cooperative launch, start, and end,
+    /// one after the other by rank.
     BlockStart {
         /// The kernel that runs.
         kernel: &'a Kernel,
@@ -108,6 +115,14 @@ pub enum Event<'a> {
     },
     /// A block has ended without a fault.
     BlockEnd {
+        /// The kernel that runs.
+        kernel: &'a Kernel,
+        /// Index of the block in the grid.
+        block: [u32; 3],
+    },
+    /// In a cooperative launch: the worker goes on with another block of the grid, which has
+    /// started and not ended. What follows is of that block.
+    BlockResume {
         /// The kernel that runs.
         kernel: &'a Kernel,
         /// Index of the block in the grid.
@@ -227,6 +242,12 @@ pub enum Event<'a> {
         /// The lanes that go on.
         passing: u32,
     },
+    /// All blocks of a cooperative launch have arrived at the barrier of the grid
+    /// (`cooperative_groups::this_grid().sync()`).
+    GridComplete {
+        /// The kernel that runs.
+        kernel: &'a Kernel,
+    },
     /// The host reads results after a launch. The caller of the launches reports this;
     /// [`Memory::read`] does not.
     HostRead {
@@ -245,7 +266,9 @@ impl Event<'_> {
     pub const fn kind(&self) -> Interest {
         match self {
             Event::LaunchStart(_) | Event::LaunchEnd { .. } => Interest::LAUNCH,
-            Event::BlockStart { .. } | Event::BlockEnd { .. } => Interest::BLOCK,
+            Event::BlockStart { .. } | Event::BlockEnd { .. } | Event::BlockResume { .. } => {
+                Interest::BLOCK
+            }
             Event::BasicBlock { .. } => Interest::BASIC_BLOCK,
             Event::Instruction { .. } => Interest::INSTRUCTION,
             Event::PredicatedOff { .. } => Interest::PREDICATED_OFF,
@@ -259,6 +282,7 @@ impl Event<'_> {
             Event::ClusterArrive { .. }
             | Event::ClusterComplete { .. }
             | Event::ClusterWait { .. } => Interest::CLUSTER_BARRIER,
+            Event::GridComplete { .. } => Interest::GRID_BARRIER,
             Event::HostRead { .. } => Interest::HOST_READ,
         }
     }
@@ -275,7 +299,7 @@ impl Interest {
     pub const ALL: Interest = Interest(u32::MAX);
     /// [`Event::LaunchStart`] and [`Event::LaunchEnd`].
     pub const LAUNCH: Interest = Interest(1);
-    /// [`Event::BlockStart`] and [`Event::BlockEnd`].
+    /// [`Event::BlockStart`], [`Event::BlockEnd`] and [`Event::BlockResume`].
     pub const BLOCK: Interest = Interest(1 << 1);
     /// [`Event::BasicBlock`].
     pub const BASIC_BLOCK: Interest = Interest(1 << 2);
@@ -301,6 +325,8 @@ impl Interest {
     pub const CLUSTER_BARRIER: Interest = Interest(1 << 12);
     /// [`Event::HostRead`].
     pub const HOST_READ: Interest = Interest(1 << 13);
+    /// [`Event::GridComplete`].
+    pub const GRID_BARRIER: Interest = Interest(1 << 14);
 
     /// The events of either set.
     #[inline(always)]

@@ -25,7 +25,9 @@ use known::unwritten_lanes;
 /// Reads by the host are checked where the caller of the launches reports them
 /// ([`Event::HostRead`]).
 ///
-/// The blocks of a cluster are looked at as if they were one.
+/// The blocks of a cluster are looked at as if they were one, and so are those of a cooperative
+/// launch: but of what is read before a barrier of the grid and written behind it by another block,
+/// the read is reported.
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
 /// fault has none, since how far its other blocks have come depends on chance.
@@ -93,7 +95,7 @@ impl Initcheck {
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             last_allocations: vec![0; instructions],
-            shared: Marks::new(geometry.shared_of_cluster()),
+            shared: Marks::new(geometry.shared_of_group()),
             global: vec![None; geometry.allocations.len()],
             before,
             geometry,
@@ -250,7 +252,11 @@ impl Initcheck {
         let own = self.geometry.shared_start(warp);
         for lane in lanes(left) {
             let address = access.addresses[lane];
-            let origin = Origin::new(access.instruction.index(), false, warp, lane as u32);
+            let of_block = match self.geometry.is_cooperative {
+                true => warp % self.geometry.warps(),
+                false => warp,
+            };
+            let origin = Origin::new(access.instruction.index(), false, of_block, lane as u32);
             match access.space {
                 Space::Shared => self.shared_lane(access, address.wrapping_add(own), origin),
                 Space::Cluster => self.shared_lane(access, address, origin),
@@ -443,7 +449,7 @@ impl Initcheck {
 
     fn block_start(&mut self, block: [u32; 3]) {
         if !self.geometry.is_first(block) {
-            // The blocks of a cluster are watched as one.
+            // The blocks of a group are watched as one.
             return;
         }
         self.mark += 1;
@@ -460,6 +466,20 @@ impl Initcheck {
         }
         self.at = block;
         self.block = self.geometry.block_index(block);
+    }
+
+    fn block_resume(&mut self, block: [u32; 3]) {
+        self.at = block;
+        self.block = self.geometry.block_index(block);
+    }
+
+    /// What was read before a barrier of the grid, and not written until then, was not initialised,
+    /// whatever is written later.
+    fn grid_complete(&mut self) {
+        self.judge_early_reads();
+        for area in self.global.iter_mut().flatten() {
+            area.early.clear();
+        }
     }
 
     #[inline(always)]
@@ -496,6 +516,7 @@ impl Observer for Initcheck {
         .with(Interest::BLOCK)
         .with(Interest::ACCESS)
         .with(Interest::ASYNC_ACCESS)
+        .with(Interest::GRID_BARRIER)
         .with(Interest::HOST_READ);
     const UNORDERED_LOADS: bool = true;
     const MARKS_WRITTEN: bool = true;
@@ -521,6 +542,8 @@ impl Observer for Initcheck {
             Event::LaunchStart(launch) => self.launch_start(launch),
             Event::LaunchEnd { launch, fault } => self.launch_end(launch, fault),
             Event::BlockStart { block, .. } => self.block_start(block),
+            Event::BlockResume { block, .. } => self.block_resume(block),
+            Event::GridComplete { .. } => self.grid_complete(),
             Event::Access { warp, accesses } if !self.skips(&accesses) => {
                 self.accesses(warp, accesses);
             }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::finding::{Region, Site};
-use crate::address_space::of_cluster;
+use crate::address_space::{OUTSIDE, of_cluster};
 use crate::allocation::Allocation;
 use crate::counters::lines::{self, Owner};
 use crate::ir::{Calls, InstructionClass, InstructionId, Space};
@@ -12,14 +12,14 @@ use crate::kernel::Kernel;
 use crate::launch::HeapLaunch;
 use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 
-/// An access to the shared memory of a cluster, with its addresses in the concatenation of the
+/// An access to the shared memory of a group, with its addresses in the concatenation of the
 /// blocks' shared memories; these are put into `addresses`.
 pub(super) fn flatten<'a>(
     geometry: &LaunchGeometry,
     access: &MemoryAccess<'a>,
     addresses: &'a mut [u64; 32],
 ) -> MemoryAccess<'a> {
-    *addresses = access.addresses.map(|address| geometry.in_cluster(address));
+    *addresses = access.addresses.map(|address| geometry.in_group(address));
     MemoryAccess {
         addresses,
         ..*access
@@ -32,8 +32,13 @@ pub(super) struct LaunchGeometry {
     pub kernel: Option<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// Blocks of a cluster; one in a launch without clusters.
-    pub cluster: [u32; 3],
+    /// Blocks that are watched at once, as if they were one: those of a cluster, or of a
+    /// cooperative launch.
+    group: [u32; 3],
+    /// Whether the launch is a cooperative one, whose blocks run in turn.
+    pub is_cooperative: bool,
+    /// The workspace of its barrier, by address and bytes.
+    workspace: Option<(u64, u64)>,
     pub shared_bytes: u32,
     /// Global memory by address: (address, bytes). The device heap, if there is one, is the last.
     pub allocations: Vec<(u64, u64)>,
@@ -53,12 +58,25 @@ impl LaunchGeometry {
             kernel: Some(launch.kernel.clone()),
             grid: launch.grid,
             block: launch.block,
-            cluster: launch.cluster,
+            group: match launch.cooperative {
+                true => launch.grid,
+                false => launch.cluster,
+            },
+            is_cooperative: launch.cooperative,
+            workspace: launch.workspace,
             shared_bytes: launch.shared_bytes,
             allocations: launch.memory.regions(),
             contents: Arc::default(),
             heap_reuses: launch.memory.heap().arena_reuses(),
             owners: Arc::default(),
+        }
+    }
+
+    /// The same for a sanitizer that watches the blocks of a cooperative launch each by itself.
+    pub(super) fn of_single_blocks(launch: &LaunchContext<'_>) -> Self {
+        LaunchGeometry {
+            group: launch.cluster,
+            ..Self::new(launch)
         }
     }
 
@@ -74,9 +92,9 @@ impl LaunchGeometry {
         (at_z * y + at_y) * x + at_x
     }
 
-    /// Number of blocks of a cluster.
-    pub(super) fn cluster_blocks(&self) -> u32 {
-        self.cluster.iter().product::<u32>().max(1)
+    /// Number of blocks that are watched at once.
+    pub(super) fn group_blocks(&self) -> u32 {
+        self.group.iter().product::<u32>().max(1)
     }
 
     /// Warps of a block.
@@ -84,30 +102,38 @@ impl LaunchGeometry {
         self.block.iter().product::<u32>().div_ceil(32)
     }
 
-    /// Number of a warp in its cluster, after the warps of the blocks of lower rank.
+    /// Number of a warp in its group, after the warps of the blocks of lower rank.
     #[inline(always)]
     pub(super) fn warp(&self, warp: &WarpContext<'_>) -> u32 {
         match warp.rank {
             0 => warp.warp,
-            rank => rank * self.warps() + warp.warp,
+            rank => self.rank(rank) * self.warps() + warp.warp,
         }
     }
 
-    /// Whether a block is the first of its cluster.
+    /// The rank in its group of a block with this rank in the launch.
+    pub(super) fn rank(&self, rank: u32) -> u32 {
+        match self.group_blocks() {
+            1 => 0,
+            _ => rank,
+        }
+    }
+
+    /// Whether a block is the first of its group.
     pub(super) fn is_first(&self, block: [u32; 3]) -> bool {
-        let mut axes = block.iter().zip(&self.cluster);
+        let mut axes = block.iter().zip(&self.group);
         axes.all(|(&at, &extent)| at.is_multiple_of(extent.max(1)))
     }
 
     /// Distance from the start of a block's shared memory to that of the next block's, where the
-    /// shared memories of a cluster are concatenated.
+    /// shared memories of a group are concatenated.
     pub(super) fn shared_stride(&self) -> u64 {
         u64::from(self.shared_bytes).next_multiple_of(16)
     }
 
-    /// Bytes of the concatenated shared memories of a cluster.
-    pub(super) fn shared_of_cluster(&self) -> u64 {
-        match self.cluster_blocks() {
+    /// Bytes of the concatenated shared memories of a group.
+    pub(super) fn shared_of_group(&self) -> u64 {
+        match self.group_blocks() {
             1 => u64::from(self.shared_bytes),
             blocks => self.shared_stride() * u64::from(blocks),
         }
@@ -117,28 +143,40 @@ impl LaunchGeometry {
     /// [`Self::warp`].
     #[inline(always)]
     pub(super) fn shared_start(&self, warp: u32) -> u64 {
-        match self.cluster_blocks() {
+        match self.group_blocks() {
             1 => 0,
             _ => u64::from(warp / self.warps()) * self.shared_stride(),
         }
     }
 
     /// An address of [`Space::Cluster`] there.
-    pub(super) fn in_cluster(&self, address: u64) -> u64 {
+    pub(super) fn in_group(&self, address: u64) -> u64 {
         let (rank, at) = of_cluster(address);
-        match rank < u64::from(self.cluster_blocks()) && at < self.shared_stride() {
+        let rank = match self.is_cooperative && self.group_blocks() == 1 && rank & OUTSIDE == 0 {
+            true => 0,
+            false => rank,
+        };
+        match rank < u64::from(self.group_blocks()) && at < self.shared_stride() {
             true => rank * self.shared_stride() + at,
             // An access out of bounds is a fault of its own.
             false => u64::MAX,
         }
     }
 
-    /// A thread of the cluster that begins with a block, as that of its own block.
-    fn thread_of_cluster(&self, first: [u32; 3], thread: u32) -> ([u32; 3], u32) {
+    /// Whether an access is one to the barrier of the grid.
+    #[cold]
+    pub(super) fn is_grid_barrier(&self, access: &MemoryAccess<'_>) -> bool {
+        let address = access.addresses[access.mask.trailing_zeros() as usize % 32];
+        let holds = |(base, bytes)| (base..base + bytes).contains(&address);
+        access.space == Space::Global && self.workspace.is_some_and(holds)
+    }
+
+    /// A thread of the group that begins with a block, as that of its own block.
+    fn thread_of_group(&self, first: [u32; 3], thread: u32) -> ([u32; 3], u32) {
         let warps = self.warps().max(1);
         let (warp, lane) = (thread / 32, thread % 32);
         let rank = warp / warps;
-        let [x, y, _] = self.cluster.map(|extent| extent.max(1));
+        let [x, y, _] = self.group.map(|extent| extent.max(1));
         let offset = [rank % x, rank / x % y, rank / x / y];
         let block = std::array::from_fn(|axis| first[axis] + offset[axis]);
         (block, 32 * (warp % warps) + lane)
@@ -189,7 +227,7 @@ impl LaunchGeometry {
             kernel: Some(launch.kernel.clone()),
             grid: launch.grid,
             block: launch.block,
-            cluster: launch.cluster,
+            group: launch.cluster,
             ..LaunchGeometry::default()
         }
     }
@@ -215,7 +253,7 @@ impl LaunchGeometry {
         block: [u32; 3],
         thread: Option<u32>,
     ) -> Site {
-        let (block, thread) = match thread.map(|thread| self.thread_of_cluster(block, thread)) {
+        let (block, thread) = match thread.map(|thread| self.thread_of_group(block, thread)) {
             Some((block, thread)) => (block, Some(thread)),
             None => (block, None),
         };
@@ -246,7 +284,7 @@ impl LaunchGeometry {
 
     /// Memory, with the allocation or the variable around it.
     pub(super) fn region(&self, space: Space, address: u64, bytes: u32) -> Region {
-        let blocks = u64::from(self.cluster_blocks());
+        let blocks = u64::from(self.group_blocks());
         let (address, rank) = match space {
             Space::Shared if blocks > 1 => {
                 let stride = self.shared_stride().max(1);

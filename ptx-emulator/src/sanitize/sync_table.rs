@@ -40,6 +40,12 @@ impl SyncTable {
         released.insert(block);
     }
 
+    /// Forgets what was released.
+    pub(super) fn clear(&self) {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.clear();
+    }
+
     /// A block reads what others have released.
     pub(super) fn acquire(&self, address: u64, seen: &mut BlockSet) {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);

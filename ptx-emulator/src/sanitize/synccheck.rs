@@ -25,9 +25,9 @@ use crate::observer::{
 #[derive(Clone, Debug, Default)]
 pub struct Synccheck {
     geometry: LaunchGeometry,
-    /// By warp of the cluster: the lanes that wait at a barrier.
+    /// By warp of the group: the lanes that wait at a barrier.
     waiting: Vec<Option<Waiting>>,
-    /// By warp of the cluster: the lanes that have arrived at its barrier.
+    /// By warp of the group: the lanes that have arrived at its barrier.
     at_cluster: Vec<Option<Waiting>>,
     /// The instructions that are reachable after a barrier.
     behind: HashMap<InstructionId, HashSet<InstructionId>>,
@@ -73,7 +73,7 @@ impl Synccheck {
     }
 
     fn with_geometry(geometry: LaunchGeometry) -> Self {
-        let warps = (geometry.warps() * geometry.cluster_blocks()) as usize;
+        let warps = (geometry.warps() * geometry.group_blocks()) as usize;
         Synccheck {
             waiting: vec![None; warps],
             at_cluster: vec![None; warps],

@@ -7,6 +7,7 @@ mod bulk;
 mod clusters;
 mod common;
 mod conformance;
+mod cooperative;
 mod counters;
 mod divergence;
 mod floats;

@@ -1,7 +1,7 @@
 //! Whole modules: everything that the workspace ships decodes, and damaged text gives errors.
 
-use crate::common::{STORE, module, run_text};
-use ptx_emulator::Module;
+use crate::common::{STORE, module, module_with, run_text};
+use ptx_emulator::{Memory, Module};
 use std::fmt::Write as _;
 
 const LINES: &str = include_str!("../data/lines.ptx");
@@ -317,4 +317,30 @@ fn a_function_too_large_for_liveness_runs() {
         (0..COUNT).fold(0_u32, |sum, i| sum.wrapping_add(added + thread + i))
     });
     assert_eq!(found, expected.collect::<Vec<u32>>());
+}
+
+/// A declaration of a variable stands for its definition, which may come before or behind it.
+#[test]
+fn a_declared_variable_is_the_one_that_is_defined() {
+    let (declared, defined) = (
+        ".extern .global .align 4 .u32 addend;",
+        ".visible .global .align 4 .u32 addend = 42;",
+    );
+    for declarations in [
+        format!("{declared}\n{defined}"),
+        format!("{defined}\n{declared}"),
+    ] {
+        let text = module_with(
+            &declarations,
+            &format!("ld.global.u32 %r0, [addend]; {STORE}"),
+        );
+        assert_eq!(run_text(&text, 1, &[0]), [42]);
+        let memory = Memory::with_capacity(1 << 20);
+        let module = Module::parse(&text).expect("well formed");
+        let found = module.variable(&memory, "addend").expect("room");
+        let (address, bytes) = found.expect("there");
+        let mut value = [0; 4];
+        memory.read(address, &mut value).expect("in bounds");
+        assert_eq!((bytes, value), (4, 42u32.to_le_bytes()));
+    }
 }

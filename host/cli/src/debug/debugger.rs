@@ -57,7 +57,7 @@ pub(super) struct Debugger {
     pub(super) goal: Goal,
     pub(super) focus: Focus,
     pub(super) code: Option<Code>,
-    /// Blocks of a cluster.
+    /// Blocks that run in turn: those of a cluster, or of a cooperative launch.
     pub(super) cluster: [u32; 3],
     /// The values of the parameters.
     pub(super) params: Vec<u8>,
@@ -312,7 +312,10 @@ impl Debugger {
             point.at = code.find(&point.place).unwrap_or_default();
         }
         self.code = Some(code);
-        self.cluster = launch.cluster;
+        self.cluster = match launch.cooperative {
+            true => launch.grid,
+            false => launch.cluster,
+        };
         self.is_fresh = true;
         (self.goal, self.last, self.listed) = (Goal::Stop, None, None);
         self.reported.clear();

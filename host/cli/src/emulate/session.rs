@@ -223,6 +223,7 @@ impl<'m> Session<'m> {
         let placement = place(&launch.arguments, &self.buffers, &self.memory)?;
         let config = LaunchConfig {
             cluster: launch.cluster,
+            cooperative: launch.cooperative,
             dynamic_shared_bytes: launch.shared,
             instruction_budget: self.budget,
             workers: self.workers.map(NonZeroUsize::get),

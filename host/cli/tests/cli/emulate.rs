@@ -176,6 +176,79 @@ fn halves_and_a_seed() {
     );
 }
 
+/// Each block stores its index and waits for all others before it reads that of the next one.
+const NEXT: &str = "
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry next(.param .u64 data) {
+    .reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %envreg1;
+    mov.u32 %r2, %envreg2;
+    mov.b64 %rd2, {%r2, %r1};
+    mov.u32 %r3, %ctaid.x;
+    mov.u32 %r4, %nctaid.x;
+    mad.wide.u32 %rd3, %r3, 4, %rd1;
+    st.global.u32 [%rd3], %r3;
+    sub.u32 %r5, 0x80000001, %r4;
+    setp.eq.u32 %p1, %r3, 0;
+    selp.b32 %r5, %r5, 1, %p1;
+    atom.add.release.gpu.u32 %r6, [%rd2+4], %r5;
+poll:
+    ld.acquire.gpu.u32 %r7, [%rd2+4];
+    xor.b32 %r7, %r7, %r6;
+    setp.gt.s32 %p2, %r7, -1;
+    @%p2 bra poll;
+    add.u32 %r8, %r3, 1;
+    rem.u32 %r8, %r8, %r4;
+    mad.wide.u32 %rd4, %r8, 4, %rd1;
+    ld.global.u32 %r8, [%rd4];
+    add.u64 %rd3, %rd3, 64;
+    st.global.u32 [%rd3], %r8;
+    ret;
+}
+";
+
+#[test]
+fn blocks_of_a_cooperative_launch_wait_for_each_other() {
+    let folder = Folder::new("cooperative");
+    std::fs::write(folder.path("next.ptx"), NEXT).unwrap();
+    let args = [
+        "next",
+        "--grid",
+        "5",
+        "--arg",
+        "u32[32]=0",
+        "--out",
+        "0:next.npy",
+    ];
+    let output = folder.emulate_file(
+        "next.ptx",
+        &[&args[..], &["--cooperative", "--sanitize"]].concat(),
+    );
+    let (code, out, error) = text(&output);
+    assert_eq!(code, Some(0), "{out}{error}");
+    let (_, bytes) = read_npy(&folder.path("next.npy"));
+    let words = bytes.chunks_exact(4).map(|word| word[0]);
+    assert_eq!(words.skip(16).take(5).collect::<Vec<_>>(), [1, 2, 3, 4, 0]);
+    // The same in a script; without the option there is no workspace.
+    let script = "buffer x u32[32]=0\nlaunch next grid=5 cooperative=1 @x\nshow x\n";
+    std::fs::write(folder.path("steps.txt"), script).unwrap();
+    let output = folder.emulate_file("next.ptx", &["--script", "steps.txt"]);
+    let (code, out, error) = text(&output);
+    assert_eq!(code, Some(0), "{out}{error}");
+    let output = folder.emulate_file("next.ptx", &args);
+    let (code, _, error) = text(&output);
+    assert_eq!(code, Some(1), "{error}");
+    let script = script.replace("cooperative=1", "cooperative=yes");
+    std::fs::write(folder.path("steps.txt"), script).unwrap();
+    let output = folder.emulate_file("next.ptx", &["--script", "steps.txt"]);
+    let (code, _, error) = text(&output);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("cooperative=yes: write 0 or 1"), "{error}");
+}
+
 #[test]
 fn the_accesses_of_a_warp_are_drawn() {
     let folder = Folder::new("draw");

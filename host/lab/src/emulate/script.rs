@@ -8,6 +8,7 @@
 //! const coefficients f32[4]=1       # a .const or .global variable of the module
 //! launch axpy grid=16 block=256 @x f32[4096]=zero f32:2 u32:4096
 //! launch sum block=256 shared=1024 cluster=1 @x
+//! launch phases grid=8 block=256 cooperative=1 @x
 //! show x
 //! expect x wanted.npy 1e-6          # within a tolerance; exact without one
 //! out x x.npy
@@ -63,6 +64,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Blocks of a cluster.
     pub cluster: Option<[u32; 3]>,
+    /// Whether it is a cooperative launch.
+    pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub shared: u32,
     /// The arguments.
@@ -168,7 +171,8 @@ fn step(first: &str, rest: &[String]) -> Result<Step, String> {
         }
         _ => Err(format!(
             "{:?} is no step: write buffer NAME ARRAY, const NAME VALUE, launch ENTRY \
-             [grid=X,Y,Z] [block=X,Y,Z] [cluster=X,Y,Z] [shared=BYTES] ARGUMENT..., show NAME, \
+             [grid=X,Y,Z] [block=X,Y,Z] [cluster=X,Y,Z] [cooperative=1] [shared=BYTES] \
+             ARGUMENT..., show NAME, \
              expect NAME FILE.npy [TOLERANCE], or out NAME FILE.npy",
             [&[first], &words[..]].concat().join(" ")
         )),
@@ -181,6 +185,7 @@ fn launch(entry: &str, words: &[&str]) -> Result<Launch, String> {
         grid: [1; 3],
         block: [1; 3],
         cluster: None,
+        cooperative: false,
         shared: 0,
         arguments: Vec::new(),
     };
@@ -192,12 +197,21 @@ fn launch(entry: &str, words: &[&str]) -> Result<Launch, String> {
             Some(("grid", value)) => launch.grid = extents(value)?,
             Some(("block", value)) => launch.block = extents(value)?,
             Some(("cluster", value)) => launch.cluster = Some(extents(value)?),
+            Some(("cooperative", value)) => {
+                launch.cooperative = match value {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(format!("cooperative={value}: write 0 or 1")),
+                };
+            }
             Some(("shared", value)) => {
                 let bytes = value.parse();
                 launch.shared = bytes.map_err(|_| format!("shared={value}: write bytes"))?;
             }
             Some((key, _)) => {
-                return Err(format!("{key:?} is none of grid, block, cluster, shared"));
+                return Err(format!(
+                    "{key:?} is none of grid, block, cluster, cooperative, shared"
+                ));
             }
             None => {
                 let index = launch.arguments.len();

@@ -46,9 +46,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         let mut warp = 0;
         while warp < self.warps.len() {
             match self.run_warp(warp)? {
-                Turn::Progress => round.progress = true,
-                Turn::Idle => {}
                 Turn::Stopped => return Ok(Turn::Stopped),
+                turn => round.add(turn, self.polls),
             }
             warp = match self.stepping.next.take() {
                 Some(next) => next,
@@ -92,7 +91,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 }
                 Resume::Stop => {
                     self.launch.stopped.store(true, Ordering::Relaxed);
-                    self.launch.failed_cluster.store(0, Ordering::Relaxed);
+                    self.launch.failed_group.store(0, Ordering::Relaxed);
                     return Some(Turn::Stopped);
                 }
             }

@@ -8,7 +8,7 @@ mod settled_reads;
 mod stored;
 mod updates;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::clocks::{Clocks, first_barrier};
@@ -62,6 +62,11 @@ use updates::Updates;
 /// that a block has started before others access its shared memory, which only the cluster's
 /// barrier ensures. Of a multicast's reads of global memory only the cluster is recorded.
 ///
+/// Each block of a cooperative launch is watched by itself. The barrier of the grid
+/// (`cooperative_groups::this_grid().sync()`) orders all accesses before it and all behind it; a
+/// barrier of the grid that is made of atomics orders blocks as other releases and acquires do. Of
+/// a block that waits for others in another way, accesses before and after are taken as ordered.
+///
 /// The findings of a launch are the same for any number of worker threads, unless blocks behave
 /// differently depending on their order. A launch that ends in a fault has none, since how far its
 /// other blocks have come depends on chance.
@@ -103,6 +108,8 @@ pub struct Racecheck {
     stored: StoredValuesOf,
     /// By block: the blocks whose releases it has acquired, if any.
     seen: HashMap<u32, BlockSet>,
+    /// In a cooperative launch: the blocks of which a thread has executed a fence.
+    fenced: HashSet<u32>,
     tally: Tally,
     findings: Vec<Finding>,
 }
@@ -171,10 +178,10 @@ impl Racecheck {
             shapes: Shapes::new(instructions),
             stored: StoredValuesOf::new(instructions),
             last_allocations: vec![0; instructions],
-            shared: ShadowMemory::new(geometry.shared_of_cluster(), start),
+            shared: ShadowMemory::new(geometry.shared_of_group(), start),
             global: vec![None; geometry.allocations.len()],
             block: BlockState {
-                clocks: Clocks::new(threads, geometry.cluster_blocks(), start),
+                clocks: Clocks::new(threads, geometry.group_blocks(), start),
                 ..BlockState::default()
             },
             geometry,
@@ -278,7 +285,7 @@ pub(super) fn block_number(index: u64) -> u32 {
 
 impl Racecheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let mut geometry = LaunchGeometry::new(launch);
+        let mut geometry = LaunchGeometry::of_single_blocks(launch);
         geometry.contents = Arc::new(launch.memory.snapshot());
         let semantics = Semantics::of_kernel(launch.kernel);
         *self = Self::with_geometry(geometry, semantics, SyncTable::default());
@@ -309,22 +316,75 @@ impl Racecheck {
             }
         }
         if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
-            self.settle();
-            for area in self.global.iter().flatten() {
-                let cross_block = &area.cross_block;
-                cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
-            }
+            self.end_part();
+            self.report_between_blocks();
         }
         self.findings = self.judged();
         self.geometry.contents = Arc::default();
         self.recycle();
     }
 
-    fn block_start(&mut self, block: [u32; 3]) {
-        if !self.geometry.is_first(block) {
-            // The blocks of a cluster are watched as one.
-            return;
+    /// Brings together what blocks have recorded of each other, and notes their races.
+    fn report_between_blocks(&mut self) {
+        self.settle();
+        for area in self.global.iter().flatten() {
+            let cross_block = &area.cross_block;
+            cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
         }
+    }
+
+    fn block_start(&mut self, block: [u32; 3]) {
+        // The blocks of a cluster are watched as one, and those of a cooperative launch when they
+        // run.
+        if self.geometry.is_first(block) && !self.geometry.is_cooperative {
+            self.begin(block);
+        }
+    }
+
+    /// In a cooperative launch, a block has run for a while, and another one goes on.
+    fn block_resume(&mut self, block: [u32; 3]) {
+        self.end_part();
+        self.begin(block);
+        let number = block_number(self.block.index);
+        if let Some(seen) = self.seen.remove(&number) {
+            self.block.seen = seen;
+            self.block.acquired = true;
+        }
+        self.block.fenced = self.fenced.contains(&number);
+    }
+
+    /// Keeps what a block of a cooperative launch has acquired for when it goes on.
+    fn end_part(&mut self) {
+        if self.geometry.is_cooperative {
+            let number = block_number(self.block.index);
+            if std::mem::take(&mut self.block.acquired) {
+                let seen = std::mem::take(&mut self.block.seen);
+                self.seen.insert(number, seen);
+            }
+            if self.block.fenced {
+                self.fenced.insert(number);
+            }
+        }
+    }
+
+    /// The barrier of the grid orders everything before it: what follows is as of a new launch.
+    fn grid_complete(&mut self) {
+        self.catch_up();
+        self.end_part();
+        self.report_between_blocks();
+        let above = self.block.clocks.now + 1;
+        for area in self.global.iter_mut().filter_map(Option::take) {
+            area.cells.recycle(above);
+            area.cross_block.recycle();
+        }
+        self.sync_table.clear();
+        self.seen.clear();
+        self.fenced.clear();
+        self.begin(self.block.at);
+    }
+
+    /// A block begins, or goes on.
+    fn begin(&mut self, block: [u32; 3]) {
         self.deferred.clear();
         self.updates.clear();
         self.renew_stamps();
@@ -343,7 +403,8 @@ impl Racecheck {
     }
 
     fn block_end(&mut self, block: [u32; 3]) {
-        if self.block.acquired && self.geometry.is_first(block) {
+        let is_own = self.geometry.is_first(block) && !self.geometry.is_cooperative;
+        if self.block.acquired && is_own {
             let seen = std::mem::take(&mut self.block.seen);
             self.seen.insert(block_number(self.block.index), seen);
         }
@@ -360,6 +421,10 @@ impl Racecheck {
         let shape = self.shapes.of(access);
         let by = self.geometry.warp(warp);
         if access.strong {
+            if self.geometry.is_cooperative && self.geometry.is_grid_barrier(access) {
+                // It is told when all have arrived.
+                return;
+            }
             match self.synchronises {
                 true => self.strong(by, access),
                 false => {
@@ -433,7 +498,7 @@ impl Racecheck {
         }
         let clocks = &mut self.block.clocks;
         match (access.progress, access.issuer) {
-            (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_cluster(barrier)),
+            (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_group(barrier)),
             (Progress::Waited, Issuer::Warp) => clocks.finish_warp_operation(),
             _ => {}
         }
@@ -441,7 +506,7 @@ impl Racecheck {
 
     fn phase_complete(&mut self, address: u64) {
         self.catch_up();
-        let address = self.geometry.in_cluster(address);
+        let address = self.geometry.in_group(address);
         self.block.clocks.complete_phase(address);
     }
 
@@ -501,13 +566,13 @@ impl Racecheck {
         if self.semantics[id.index()].only_arrives {
             self.catch_up();
             let by = self.geometry.warp(warp);
-            let barrier = first_barrier(warp.rank) + barrier;
+            let barrier = first_barrier(self.geometry.rank(warp.rank)) + barrier;
             self.block.clocks.arrive(by, barrier);
         }
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        match barrier.whole_block && self.geometry.cluster_blocks() == 1 {
+        match barrier.whole_block && self.geometry.group_blocks() == 1 {
             true => {
                 self.deferred.clear();
                 self.updates.clear();
@@ -518,9 +583,10 @@ impl Racecheck {
             }
             false => {
                 self.catch_up();
-                let id = first_barrier(barrier.rank) + barrier.barrier;
+                let rank = self.geometry.rank(barrier.rank);
+                let id = first_barrier(rank) + barrier.barrier;
                 let clocks = &mut self.block.clocks;
-                match barrier.rank {
+                match rank {
                     0 => clocks.synchronise_warps(id, barrier.arrived),
                     rank => {
                         let mut arrived = vec![0; (rank * self.geometry.warps()) as usize];
@@ -542,7 +608,8 @@ impl Observer for Racecheck {
         .with(Interest::PHASE)
         .with(Interest::WARP_SYNC)
         .with(Interest::BARRIER)
-        .with(Interest::CLUSTER_BARRIER);
+        .with(Interest::CLUSTER_BARRIER)
+        .with(Interest::GRID_BARRIER);
     const UNORDERED_LOADS: bool = true;
     const STRONG_IN_ORDER: bool = true;
 
@@ -577,6 +644,8 @@ impl Observer for Racecheck {
             Event::LaunchStart(launch) => self.launch_start(launch),
             Event::LaunchEnd { fault, .. } => self.launch_end(fault),
             Event::BlockStart { block, .. } => self.block_start(block),
+            Event::BlockResume { block, .. } => self.block_resume(block),
+            Event::GridComplete { .. } => self.grid_complete(),
             Event::BlockEnd { block, .. } => self.block_end(block),
             Event::Access { warp, accesses } => {
                 self.compare_reads(warp, accesses);

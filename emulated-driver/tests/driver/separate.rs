@@ -1,0 +1,116 @@
+//! Separately compiled device code (`nvcc -rdc=true`): the fat binaries of translation units, whose
+//! PTX is linked.
+
+use super::runtime::{Dim3, fat_binary, malloc};
+use super::*;
+
+/// Calls a function and reads a variable of the other unit.
+const CALLER: &str = r#"
+.version 7.0
+.target sm_70
+.address_size 64
+.extern .func (.param .b32 out) helper(.param .b32 in);
+.extern .global .align 4 .u32 addend;
+.weak .func (.param .b32 out) twice(.param .b32 in) {
+    .reg .b32 %r<2>;
+    ld.param.u32 %r1, [in];
+    add.u32 %r1, %r1, %r1;
+    st.param.b32 [out], %r1;
+    ret;
+}
+.visible .entry caller(.param .u64 to) {
+    .reg .b32 %r<4>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [to];
+    mov.u32 %r1, 20;
+    {
+        .param .b32 in; .param .b32 out;
+        st.param.b32 [in], %r1;
+        call.uni (out), helper, (in);
+        ld.param.b32 %r2, [out];
+    }
+    ld.global.u32 %r3, [addend];
+    add.u32 %r2, %r2, %r3;
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+"#;
+
+/// Defines both, and again the weak function.
+const HELPER: &str = r#"
+.version 7.1
+.target sm_75
+.address_size 64
+.visible .global .align 4 .u32 addend = 2;
+.weak .func (.param .b32 out) twice(.param .b32 in) {
+    .reg .b32 %r<2>;
+    ld.param.u32 %r1, [in];
+    add.u32 %r1, %r1, %r1;
+    st.param.b32 [out], %r1;
+    ret;
+}
+.visible .func (.param .b32 out) helper(.param .b32 in) {
+    .reg .b32 %r<3>;
+    ld.param.u32 %r1, [in];
+    {
+        .param .b32 in2; .param .b32 out2;
+        st.param.b32 [in2], %r1;
+        call.uni (out2), twice, (in2);
+        ld.param.b32 %r2, [out2];
+    }
+    st.param.b32 [out], %r2;
+    ret;
+}
+"#;
+
+/// The handle of a program whose units have these texts.
+fn register(units: &[&str]) -> Handle {
+    // The second word of a wrapper is the address of its fat binary.
+    // SAFETY: the wrappers live as long as the test and have three words.
+    let image = |text: &&str| unsafe { *fat_binary(text).add(1) };
+    let mut list: Vec<u64> = units.iter().map(image).collect();
+    list.push(0);
+    let list = Box::leak(list.into_boxed_slice()).as_ptr();
+    let empty = Box::leak(Box::new([0x0010_0001_ba55_ed50u64, 0])).as_ptr();
+    let address = |place: *const u64| place.expose_provenance() as u64;
+    // Version 2: separately compiled.
+    let wrapper = [0x2_4662_43b1, address(empty), address(list)];
+    let wrapper = Box::leak(Box::new(wrapper));
+    // SAFETY: the types are those of CUDA's host_runtime.h.
+    let register = unsafe {
+        library().get::<unsafe extern "C" fn(*const u64) -> Handle>(b"__cudaRegisterFatBinary\0")
+    };
+    // SAFETY: the wrapper, its list and its images live as long as the test.
+    unsafe { register.expect("exported")(wrapper.as_ptr()) }
+}
+
+/// What a launch and the copy behind it return, and what the kernel has stored.
+fn launch_caller(units: &[&str]) -> (u32, u32, u32) {
+    let binary = register(units);
+    let kernel: *mut Handle = Box::leak(Box::new(NONE));
+    let (name, none) = (c"caller".as_ptr(), NONE);
+    call!(__cudaRegisterFunction(
+        binary => Handle, kernel => *mut Handle, name => *const c_char, name => *const c_char,
+        -1 => c_int, none => Handle, none => Handle, none => Handle, none => Handle, none => Handle
+    ));
+    call!(__cudaRegisterFatBinaryEnd(binary => Handle));
+    let to = malloc(4);
+    let mut arguments: [*const c_void; 1] = [(&raw const to).cast()];
+    let each = arguments.as_mut_ptr();
+    let launched = call!(cudaLaunchKernel(
+        kernel => *mut Handle, Dim3(1, 1, 1) => Dim3, Dim3(1, 1, 1) => Dim3,
+        each => *mut *const c_void, 0 => usize, NONE => Handle
+    ));
+    let mut value = [0];
+    let copied = download(to, &mut value);
+    (launched, copied, value[0])
+}
+
+#[test]
+fn separately_compiled_units_are_linked() {
+    context();
+    assert_eq!(launch_caller(&[CALLER, HELPER]), (0, 0, 42));
+    assert_eq!(launch_caller(&[HELPER, CALLER]), (0, 0, 42));
+    // Without any PTX, and without the unit that is called, where the call is the fault.
+    assert_eq!(launch_caller(&[]).0, 209);
+    assert_eq!(launch_caller(&[CALLER]), (0, 718, 0));
+}
