@@ -47,7 +47,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     group_index: u64,
     pub(super) polls: Polls,
     /// Of a cooperative launch: whether other lanes of a warp go on while some poll. They do so
-    /// only where nothing else goes on, since lanes that poll are awaited where they join the others.
+    /// only where nothing else goes on, since lanes that poll are awaited where they join the
+    /// others.
     pub(super) runs_ahead: bool,
     /// Of a cooperative launch: the phase of the grid's barrier.
     grid_phase: bool,

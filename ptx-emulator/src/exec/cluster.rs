@@ -1,6 +1,6 @@
 //! Groups of blocks that run in turn on one worker, and clusters: blocks of a group that access
-//! each other's shared memory, and their barrier. A group is a cluster, or the grid of a cooperative
-//! launch, each block of which is a cluster of its own.
+//! each other's shared memory, and their barrier. A group is a cluster, or the grid of a
+//! cooperative launch, each block of which is a cluster of its own.
 //!
 //! The worker's own fields are those of the running block; the others wait as [`Peer`]s. So a
 //! launch of single blocks runs as if there were none.

@@ -19,8 +19,8 @@ use crate::stepping::{Paused, Resume};
 ///
 /// Every worker thread has an observer of its own, made by [`Observer::fork`] and merged through
 /// [`Observer::join`] in the order of the workers; a block runs on one worker from start to end,
-/// and those of a cluster or of a cooperative launch do so in turn. The executor is compiled for each type of observer,
-/// so that an event outside of [`Observer::INTEREST`] costs nothing.
+/// and those of a cluster or of a cooperative launch do so in turn. The executor is compiled for
+/// each type of observer, so that an event outside of [`Observer::INTEREST`] costs nothing.
 ///
 /// An observer that wraps others forwards events by [`Observer::notify`]:
 ///

@@ -395,7 +395,8 @@ fn blocks_copy_in_bulk() {
          mbarrier.init.shared.b64 [full], 1; fence.mbarrier_init.release.cluster;
          mov.b32 %r1, 16; mad.wide.u32 %x1, %r20, 16, %base;
          mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], %r1;
-         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%x1], %r1, [full];
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
+         [tile], [%x1], %r1, [full];
          W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; @!%p2 bra W;
          SYNC: {} @%p7 bra DONE;
          mad.wide.u32 %x2, %r22, 16, %base;
