@@ -13,7 +13,7 @@ use kernels_gpu::gemm::planner::kernel_set::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_80, OF_BF16_90, OF_BF16_TO_BF16,
     OF_BF16_TO_BF16_80, OF_BF16_TO_BF16_90, OF_F16, OF_F16_80, OF_F16_90, OF_F16_TO_F16,
     OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_F32_SPLIT_90, OF_FP8_90,
-    OF_FP8_TO_16_BITS_90, OF_I8_80, OF_I8_90, OF_I8_TO_16_BITS_90, OF_TF32_80, OF_TF32_90, SGEMM,
+    OF_FP8_FAST_90, OF_FP8_FAST_TO_16_BITS_90, OF_FP8_TO_16_BITS_90, OF_I8_80, OF_I8_90, OF_I8_TO_16_BITS_90, OF_TF32_80, OF_TF32_90, SGEMM,
     SGEMM_PORTABLE,
 };
 
@@ -44,6 +44,11 @@ pub trait GemmInput: bytemuck::Pod {
 
     /// The kernels of [`Precision::F32Split`](super::Precision::F32Split), where there are any.
     fn split_kernels(_: ComputeCapability) -> Option<&'static KernelSet> {
+        None
+    }
+
+    /// The kernels for fast accumulation of 8-bit floats, where those are others.
+    fn fast_kernels(_: ComputeCapability, _c_16bit: bool) -> Option<&'static KernelSet> {
         None
     }
 
@@ -308,6 +313,13 @@ macro_rules! floats_of_8_bits {
                         false => &OF_FP8_90,
                         true => &OF_FP8_TO_16_BITS_90,
                     }
+                }
+
+                fn fast_kernels(_: ComputeCapability, c_16bit: bool) -> Option<&'static KernelSet> {
+                    Some(match c_16bit {
+                        false => &OF_FP8_FAST_90,
+                        true => &OF_FP8_FAST_TO_16_BITS_90,
+                    })
                 }
             }
         )*

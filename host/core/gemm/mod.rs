@@ -280,7 +280,11 @@ impl<T: GemmInput> Description<T> {
             });
         }
         let kernels = match self.precision {
-            Precision::Native => T::kernels(capability, self.c_16bit),
+            Precision::Native => {
+                let fast = T::fast_kernels(capability, self.c_16bit);
+                let fast = fast.filter(|_| self.float8.is_fast());
+                fast.unwrap_or_else(|| T::kernels(capability, self.c_16bit))
+            }
             Precision::F32Split => T::split_kernels(capability).ok_or(PlanError::Precision {
                 element: T::NAME,
                 capability,
@@ -352,6 +356,7 @@ impl<T: GemmInput> Description<T> {
             transposed: self.transposed,
             vectors: self.vectors(),
             aligned_rows: self.aligned_rows(),
+            row_alignment: [16; 2],
             fused: !self.fusion.is_none(),
             tma_store: false,
             batch: self.batch,

@@ -323,6 +323,7 @@ mod tests {
         transposed: [false; 2],
         vectors: [true; 2],
         aligned_rows: [true; 2],
+        row_alignment: [128; 2],
         fused: false,
         tma_store: true,
         batch: 1,

@@ -38,6 +38,9 @@ pub struct KernelSet {
     /// Whether the persistent kernels take operands of f32 [in terms](crate::gemm::mma::split).
     /// Kernels of these tiles compute C where terms are not exact.
     pub splits_operands: bool,
+    /// Whether the costs of persistent tiles are those of the MMAs alone, to which what the L2
+    /// cache takes is added.
+    pub(super) counts_l2_rows: bool,
     /// What the tiles take, and what those of persistent kernels take.
     pub(super) costs: &'static [TileCost],
     pub(super) persistent_costs: &'static [TileCost],
@@ -64,6 +67,7 @@ pub const SGEMM: KernelSet = KernelSet {
         ReductionMode::Kernel,
     ],
     splits_operands: false,
+    counts_l2_rows: false,
     costs: cost::F32,
     persistent_costs: &[],
 };
@@ -165,25 +169,34 @@ pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32
 /// i8 by warpgroups, with accumulators of i32, and a C of i32 or f32.
 pub const OF_I8_90: KernelSet = KernelSet {
     reductions: &[ReductionMode::LastBlock],
-    ..by_warpgroups(integer_90::OF_I8, "")
+    ..of_8_bits(&[integer_90::OF_I8])
 };
 
 /// i8 by warpgroups, with a C of 16 bits.
 pub const OF_I8_TO_16_BITS_90: KernelSet = KernelSet {
-    persistent_tiles: integer_90::OF_I8_TO_16_BITS,
+    persistent_tiles: &[integer_90::OF_I8_TO_16_BITS],
     ..OF_I8_90
 };
 
 /// 8-bit floats by warpgroups, with a C of f32.
-pub const OF_FP8_90: KernelSet = KernelSet {
-    reductions: &[ReductionMode::LastBlock, ReductionMode::Cluster],
-    ..by_warpgroups(float8::OF_FP8, "")
+pub const OF_FP8_90: KernelSet = of_8_bits(&[float8::OF_FP8]);
+
+/// The same with fast accumulation.
+pub const OF_FP8_FAST_90: KernelSet = KernelSet {
+    persistent_tiles: &[float8::OF_FP8_FAST, float8::OF_FP8],
+    ..OF_FP8_90
 };
 
 /// 8-bit floats by warpgroups, with a C of 16 bits.
 pub const OF_FP8_TO_16_BITS_90: KernelSet = KernelSet {
-    persistent_tiles: float8::OF_FP8_TO_16_BITS,
+    persistent_tiles: &[float8::OF_FP8_TO_16_BITS],
     ..OF_FP8_90
+};
+
+/// The same with fast accumulation.
+pub const OF_FP8_FAST_TO_16_BITS_90: KernelSet = KernelSet {
+    persistent_tiles: &[float8::OF_FP8_FAST_TO_16_BITS, float8::OF_FP8_TO_16_BITS],
+    ..OF_FP8_FAST_90
 };
 
 /// f32 in terms of bf16 by warpgroups, and by `mma.sync` where products are small.
@@ -232,6 +245,16 @@ const fn by_warpgroups(
     }
 }
 
+/// Kernels of warpgroups for elements of 8 bits.
+const fn of_8_bits(persistent_tiles: &'static [&'static [TileConfig]]) -> KernelSet {
+    KernelSet {
+        reductions: &[ReductionMode::LastBlock, ReductionMode::Cluster],
+        counts_l2_rows: true,
+        persistent_costs: cost::WGMMA_8,
+        ..by_warpgroups(persistent_tiles, "")
+    }
+}
+
 /// All of them.
 pub const ALL: &[KernelSet] = &[
     SGEMM,
@@ -260,6 +283,8 @@ pub const ALL: &[KernelSet] = &[
     OF_I8_TO_16_BITS_90,
     OF_FP8_90,
     OF_FP8_TO_16_BITS_90,
+    OF_FP8_FAST_90,
+    OF_FP8_FAST_TO_16_BITS_90,
 ];
 
 impl KernelSet {
