@@ -8,6 +8,7 @@
 
 pub mod float8;
 mod input;
+mod k_major;
 pub mod layout;
 mod operand;
 pub mod options;
@@ -281,9 +282,8 @@ impl<T: GemmInput> Description<T> {
         }
         let kernels = match self.precision {
             Precision::Native => {
-                let fast = T::fast_kernels(capability, self.c_16bit);
-                let fast = fast.filter(|_| self.float8.is_fast());
-                fast.unwrap_or_else(|| T::kernels(capability, self.c_16bit))
+                let of_float8 = T::float8_kernels(&self.float8, self.c_16bit);
+                of_float8.unwrap_or_else(|| T::kernels(capability, self.c_16bit))
             }
             Precision::F32Split => T::split_kernels(capability).ok_or(PlanError::Precision {
                 element: T::NAME,
@@ -413,6 +413,11 @@ pub fn plan<T: GemmInput>(
         let mut candidates = kernels.candidates(&problem);
         candidates.find(|(_, choice)| tuned.is(choice))
     });
+    if measured.is_none()
+        && let Some(plan) = k_major::plan(description, device, kernels)
+    {
+        return Ok(plan);
+    }
     let choice = measured.map(|(_, choice)| choice);
     let choice = choice.or_else(|| kernels.plan(&problem));
     let choice = choice.ok_or(PlanError::TooLarge {
@@ -666,4 +671,5 @@ pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     kernels
         .map(|(entry, capability)| (entry, capability.into()))
         .chain(PACK_KERNELS.map(|entry| (entry, HOPPER)))
+        .chain([(k_major::ENTRY, COMPUTE_CAPABILITY)])
 }

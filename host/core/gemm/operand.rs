@@ -242,8 +242,8 @@ impl<T: GemmInput> Oriented<T> {
         self.lies(side, self.vector()) && !self.is_copied_k_major(side) && !self.is_split()
     }
 
-    /// Elements of which a row of a copy is padded to a multiple: where tensor cores are as fast as
-    /// with 8 bits, rows that begin at lines of the L2 cache arrive sooner.
+    /// Elements of which a row of a copy is padded to a multiple. MMAs of 8 bits are so fast that
+    /// rows should begin at lines of the L2 cache.
     fn padding(&self) -> u32 {
         match self.element_bytes() {
             1 => LINE_BYTES,

@@ -32,6 +32,8 @@ pub struct KernelSet {
     /// Whether work units of these tiles begin at multiples of BK along k, as tiles of `mma.sync`
     /// ask.
     pub whole_k_tiles: bool,
+    /// How many times as long the main loop of these takes where operands are loaded by elements.
+    pub(super) by_elements: f64,
     /// What may reduce partial sums. Without [`ReductionMode::Kernel`] there is no reduction
     /// kernel, and no split-K.
     pub reductions: &'static [ReductionMode],
@@ -61,6 +63,7 @@ pub const SGEMM: KernelSet = KernelSet {
     element_bytes: 4,
     takes_fusion: false,
     whole_k_tiles: false,
+    by_elements: cost::BY_ELEMENTS,
     reductions: &[
         ReductionMode::LastBlock,
         ReductionMode::Cluster,
@@ -147,6 +150,7 @@ pub const OF_F32_SPLIT_80: KernelSet =
 /// i8 by `mma.sync`, with accumulators of i32, and any type of C.
 pub const OF_I8_80: KernelSet = KernelSet {
     takes_fusion: false,
+    by_elements: cost::BY_ELEMENTS_8,
     reductions: &[ReductionMode::LastBlock],
     ..by_warps(integer::OF_I8, "", cost::MMA_I8)
 };
@@ -179,23 +183,36 @@ pub const OF_I8_TO_16_BITS_90: KernelSet = KernelSet {
 };
 
 /// 8-bit floats by warpgroups, with a C of f32.
-pub const OF_FP8_90: KernelSet = of_8_bits(&[float8::OF_FP8]);
+pub const OF_FP8_90: KernelSet = of_8_bits(&[float8::OF_FP8_WIDE, float8::OF_FP8]);
+
+/// The same with scales of blocks.
+pub const OF_FP8_BLOCKS_90: KernelSet = of_8_bits(&[float8::OF_FP8]);
 
 /// The same with fast accumulation.
 pub const OF_FP8_FAST_90: KernelSet = KernelSet {
-    persistent_tiles: &[float8::OF_FP8_FAST, float8::OF_FP8],
+    persistent_tiles: &[float8::OF_FP8_FAST, float8::OF_FP8_WIDE, float8::OF_FP8],
     ..OF_FP8_90
 };
 
 /// 8-bit floats by warpgroups, with a C of 16 bits.
 pub const OF_FP8_TO_16_BITS_90: KernelSet = KernelSet {
+    persistent_tiles: &[float8::OF_FP8_WIDE_TO_16_BITS, float8::OF_FP8_TO_16_BITS],
+    ..OF_FP8_90
+};
+
+/// The same with scales of blocks.
+pub const OF_FP8_BLOCKS_TO_16_BITS_90: KernelSet = KernelSet {
     persistent_tiles: &[float8::OF_FP8_TO_16_BITS],
     ..OF_FP8_90
 };
 
 /// The same with fast accumulation.
 pub const OF_FP8_FAST_TO_16_BITS_90: KernelSet = KernelSet {
-    persistent_tiles: &[float8::OF_FP8_FAST_TO_16_BITS, float8::OF_FP8_TO_16_BITS],
+    persistent_tiles: &[
+        float8::OF_FP8_FAST_TO_16_BITS,
+        float8::OF_FP8_WIDE_TO_16_BITS,
+        float8::OF_FP8_TO_16_BITS,
+    ],
     ..OF_FP8_FAST_90
 };
 
@@ -288,6 +305,20 @@ pub const ALL: &[KernelSet] = &[
 ];
 
 impl KernelSet {
+    /// [`plan`](Self::plan) of a problem whose operands of `copied_bytes` bytes each are copied
+    /// first, with its predicted clocks.
+    pub fn plan_of_copies(
+        &self,
+        problem: &GemmProblem,
+        copied_bytes: impl Iterator<Item = f64>,
+    ) -> Option<(f64, GemmPlan)> {
+        let candidates = self.candidates(problem);
+        let (clocks, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        // Each byte is read and written.
+        let copy = |bytes: f64| cost::COPY_LAUNCH + 2.0 * bytes / cost::COPY_BYTES_PER_CLOCK;
+        Some((clocks + copied_bytes.map(copy).sum::<f64>(), best))
+    }
+
     /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has
     /// more tiles than a grid takes, or the layouts are others.
     pub fn plan(&self, problem: &GemmProblem) -> Option<GemmPlan> {

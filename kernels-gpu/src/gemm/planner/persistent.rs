@@ -205,9 +205,8 @@ impl Tile {
         let [bm, bn, _] = self.config.tile;
         let [m, n, _] = self.problem.extents;
         let rows = [m.min(bm), n.min(bn) / self.config.cluster_size];
-        let lines = |side: usize| {
-            f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side])
-        };
+        let lines =
+            |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
         let clocks = blocks * (lines(0) + lines(1)) / cost::L2_LINES_PER_CLOCK;
         cost::overlapped(self.cost.k_tile, clocks)

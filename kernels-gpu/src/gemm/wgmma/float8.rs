@@ -3,17 +3,22 @@
 //! # Idea
 //! The tensor cores of Hopper keep about 14 bits of a sum of products of 8-bit floats. So sums are
 //! promoted: after each k-tile, of 128 elements, the accumulators are added to f32 registers, which
-//! round to 24 bits, and begin at zero again. Fast accumulation promotes once, at the end.
+//! round to 24 bits, and begin at zero again. Fast accumulation does not promote.
+//!
+//! Where registers hold two sets of accumulators beside the promoted ones, the MMAs of a k-tile are
+//! in flight while the accumulators of the one before it are promoted. In wider tiles those of the
+//! other warpgroup are.
 //!
 //! A launch says of which types A and B are, and which scales they have. With one scale for each of
 //! the matrices, α is multiplied by both. With scales of blocks, each promotion multiplies by the
 //! scale of a row of A and of a block of B: A has one for every 128 elements of a row, B one for
-//! every 128 × 128 elements. Accumulators are added as a fused multiply-add, also where the factor
-//! is 1, so that one kernel does all of that.
+//! every 128 × 128 elements. One kernel does all of that.
 //!
 //! # Thread mapping
-//! As in `wgmma_bf16`, with tiles of 128 rows and of 128 or 64 columns: the promoted sums take as
-//! many registers as the accumulators.
+//! As in `wgmma_bf16`, with tiles of up to 192 columns: the promoted accumulators take as many
+//! registers as the others. Tiles of 256 columns are for fast accumulation alone. 2-CTA clusters
+//! load B by multicast, also those of tiles of 128 rows: rows of k-tiles that lie in two lines of
+//! the L2 cache arrive at half of the rate.
 //!
 //! # Preconditions
 //! Those of `wgmma_bf16`. The tensor cores take 8-bit operands that are K-major; others are
@@ -31,13 +36,13 @@ use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::element::Bits16;
 use crate::gemm::epilogue::convert::Convert;
-use crate::gemm::pipeline::tma::{ConsumerStage, Pipeline, Stages};
+use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::promotion::{BlockScales, Promotion};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
-use crate::gemm::wgmma::stage::{Operands, StageCoord, TensorMaps, WM, block_k};
+use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM, block_k};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
-use cuda_std::float::GpuFloat;
 use cuda_std::prelude::*;
 use cuda_std::wgmma::{Accumulator, E4m3, E4m3E5m2, E5m2, E5m2E4m3, Input, K_MAJOR};
 
@@ -90,9 +95,10 @@ pub struct Float8Params {
 /// Both operands, of 8-bit floats, lie in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Float8SS {
-    params: Float8Params,
-    scales: [*const f32; 2],
-    extents: [u32; 3],
+    pub(super) params: Float8Params,
+    pub(super) scales: [*const f32; 2],
+    /// m, n and k.
+    pub(super) extents: [u32; 3],
 }
 
 /// An operand source of one pair of types.
@@ -100,266 +106,6 @@ type OperandsOf<E> = SS<E, K_MAJOR, K_MAJOR>;
 
 /// The widest tiles whose accumulators leave registers for as many promoted ones.
 const MAX_PROMOTED_BN: usize = 192;
-
-/// The widest tiles that leave registers for two sets of accumulators and the promoted ones.
-const MAX_IN_TURN_BN: usize = 128;
-
-/// Sets of accumulators, beside the promoted ones, of tiles of `bn` columns.
-const fn sets(bn: usize) -> usize {
-    if bn <= MAX_IN_TURN_BN { 2 } else { 1 }
-}
-
-/// The most groups of columns of a block tile with a scale of B each.
-const MAX_GROUPS: usize = 3;
-
-/// Columns of a group, in tiles of `bn` columns: a block of B begins at none but the first of them.
-const fn group_columns(bn: usize) -> usize {
-    let block = BLOCK_N as usize;
-    if block.is_multiple_of(bn) {
-        bn
-    } else {
-        block / 2
-    }
-}
-
-/// The scales of a k-tile for the accumulators of a thread.
-#[derive(Clone, Copy)]
-struct KTileScales {
-    /// Of both rows of a vec2 of accumulators.
-    rows: [f32; 2],
-    /// Of the groups of columns.
-    columns: [f32; MAX_GROUPS],
-}
-
-impl KTileScales {
-    /// Of a k-tile without.
-    const ONE: Self = KTileScales {
-        rows: [1.0; 2],
-        columns: [1.0; MAX_GROUPS],
-    };
-}
-
-/// The scales of blocks of a work unit's k-tiles, for the accumulators of a thread. They are loaded
-/// before the MMAs of their k-tiles begin: the L2 cache answers later than a k-tile takes.
-struct BlockScales {
-    /// Those of the k-tiles that are loaded: of one, or of an even and of an odd one.
-    loaded: [KTileScales; 2],
-    /// Those of the next k-tile, of both rows of a vec2, which lie 8 rows apart.
-    rows: [*const f32; 2],
-    /// Those of the groups of columns.
-    columns: [*const f32; MAX_GROUPS],
-    /// Distances along k, of A's and of B's.
-    strides: [usize; 2],
-    /// k-tiles that are not loaded.
-    left: u32,
-}
-
-impl BlockScales {
-    /// Those of a block tile of accumulators `S`, with the first k-tiles loaded: as many as there are
-    /// [`sets`].
-    ///
-    /// # Safety
-    /// The scales are those of the matrices, readable, and no thread writes them. k is not 0.
-    #[inline(always)]
-    unsafe fn new<S: Accumulator>(source: &Float8SS, tiles: &UnitTiles, warpgroup: usize) -> Self {
-        let (t, coord) = (thread::thread_idx_x(), tiles.coord());
-        let row = coord.row + warpgroup as u32 * WM as u32 + t / 32 % 4 * 16 + warp::lane_id() / 4;
-        let Float8Params {
-            scales_a: [a_row, a_k],
-            scales_b: [b_k, b_column],
-            scales_batch: [batch_a, batch_b],
-            ..
-        } = source.params;
-        let [m, n, _] = source.extents;
-        let [matrix, first] = [coord.matrix, tiles.first].map(|index| index as usize);
-        let of_a = matrix * batch_a as usize + first * a_k as usize;
-        let of_b = matrix * batch_b as usize + first * b_k as usize;
-        // Rows and columns behind the end of C have the scales of the last ones.
-        let of_row = |row: u32| {
-            let row = row.min(m.saturating_sub(1)) as usize;
-            source.scales[0].wrapping_add(of_a + row * a_row as usize)
-        };
-        let of_group = |group: usize| {
-            let column = coord.column + (group * group_columns(S::COLUMNS)) as u32;
-            let block = (column.min(n.saturating_sub(1)) / BLOCK_N) as usize;
-            source.scales[1].wrapping_add(of_b + block * b_column as usize)
-        };
-        let mut scales = BlockScales {
-            loaded: [KTileScales::ONE; 2],
-            rows: [of_row(row), of_row(row + 8)],
-            columns: core::array::from_fn(of_group),
-            strides: [a_k, b_k].map(|stride| stride as usize),
-            left: tiles.count,
-        };
-        // SAFETY: the contract is that of this function.
-        unsafe {
-            scales.load::<S, 0>();
-            if sets(S::COLUMNS) > 1 {
-                scales.load::<S, 1>();
-            }
-        }
-        scales
-    }
-
-    /// Loads those of the next k-tile, if there is one, as set `SET`.
-    ///
-    /// # Safety
-    /// As for [`new`](Self::new).
-    #[inline(always)]
-    unsafe fn load<S: Accumulator, const SET: usize>(&mut self) {
-        if self.left == 0 {
-            return;
-        }
-        self.left -= 1;
-        let [a_k, b_k] = self.strides;
-        let scales = &mut self.loaded[SET];
-        // SAFETY: the contract says that the scales are readable, and the k-tile is one of the work
-        // unit.
-        unsafe {
-            for i in 0..2 {
-                scales.rows[i] = *self.rows[i];
-                self.rows[i] = self.rows[i].wrapping_add(a_k);
-            }
-            for group in 0..S::COLUMNS / group_columns(S::COLUMNS) {
-                scales.columns[group] = *self.columns[group];
-                self.columns[group] = self.columns[group].wrapping_add(b_k);
-            }
-        }
-    }
-}
-
-/// The MMAs of a k-tile, in flight.
-struct InFlight<S, R: Stages> {
-    accumulators: S,
-    /// To be released when they are complete.
-    stage: ConsumerStage<R>,
-}
-
-/// A consumer warpgroup that computes the promoted accumulators of a work unit.
-struct Promotion<'a, S, R: Stages, const CONSUMERS: usize> {
-    pipeline: &'a mut Pipeline<R>,
-    warpgroup: usize,
-    scales: Option<BlockScales>,
-    promoted: S,
-}
-
-impl<S: Accumulator, R: Stages, const CONSUMERS: usize> Promotion<'_, S, R, CONSUMERS> {
-    /// Starts the MMAs of the next k-tile when its stage is full.
-    ///
-    /// # Safety
-    /// As for [`OperandSource::mma_tiles`], of whose k-tiles this is one.
-    #[inline(always)]
-    unsafe fn start<E: Input>(&mut self) -> InFlight<S, R> {
-        // SAFETY: the contract is that of this function. The stage is full, and is released when
-        // the MMAs have been waited for.
-        unsafe {
-            self.pipeline.consumer_wait();
-            let stage = self.pipeline.stage();
-            let operands = Operands::<K_MAJOR, K_MAJOR>::new(stage, CONSUMERS, self.warpgroup);
-            let accumulators = operands.mma::<E, S>();
-            let stage = self.pipeline.current();
-            self.pipeline.advance();
-            InFlight {
-                accumulators,
-                stage,
-            }
-        }
-    }
-
-    /// Waits until at most the MMAs of `PENDING` newer k-tiles are in flight, and adds the
-    /// accumulators of this one to the promoted ones. Its scales are those of set `SET`, into which
-    /// those of a later k-tile are loaded.
-    ///
-    /// # Safety
-    /// All 128 threads of the warpgroup execute it together. The scales are as
-    /// [`BlockScales::new`] asks.
-    #[inline(always)]
-    unsafe fn promote<const PENDING: u32, const SET: usize>(&mut self, k_tile: InFlight<S, R>) {
-        let InFlight {
-            mut accumulators,
-            stage,
-        } = k_tile;
-        let mut factors = [[1.0; 2]; MAX_GROUPS];
-        // SAFETY: the contract is that of this function. The MMAs that read the stage are complete.
-        unsafe {
-            accumulators.wait_but::<PENDING>();
-            stage.release();
-            if let Some(scales) = &mut self.scales {
-                let KTileScales { rows, columns } = scales.loaded[SET];
-                factors = columns.map(|column| rows.map(|row| row * column));
-                scales.load::<S, SET>();
-            }
-        }
-        for register in 0..S::COLUMNS / 2 {
-            let (accumulator, sum) = (accumulators.get(register), self.promoted.get(register));
-            let factor = factors[register / (group_columns(S::COLUMNS) / 2)][register / 2 % 2];
-            let sum = match self.scales {
-                None => sum + accumulator,
-                Some(_) => GpuFloat::mul_add(accumulator, factor, sum),
-            };
-            self.promoted.set(register, sum);
-        }
-    }
-
-    /// All k-tiles, in two sets of accumulators: one is in flight while the other is promoted.
-    ///
-    /// # Safety
-    /// As for [`OperandSource::mma_tiles`] and [`promote`](Self::promote). `k_tiles` is at least 1.
-    #[inline(always)]
-    unsafe fn in_turn<E: Input>(&mut self, k_tiles: u32) {
-        let mut left = k_tiles;
-        // SAFETY: the contract is that of this function.
-        unsafe {
-            let mut even = self.start::<E>();
-            loop {
-                left -= 1;
-                if left == 0 {
-                    return self.promote::<0, 0>(even);
-                }
-                let odd = self.start::<E>();
-                self.promote::<1, 0>(even);
-                left -= 1;
-                if left == 0 {
-                    return self.promote::<0, 1>(odd);
-                }
-                even = self.start::<E>();
-                self.promote::<1, 1>(odd);
-            }
-        }
-    }
-
-    /// All k-tiles, in one set of accumulators: while it is promoted, the MMAs of the other
-    /// warpgroup are in flight.
-    ///
-    /// # Safety
-    /// As for [`OperandSource::mma_tiles`] and [`promote`](Self::promote).
-    #[inline(always)]
-    unsafe fn one_by_one<E: Input>(&mut self, k_tiles: u32) {
-        for _ in 0..k_tiles {
-            // SAFETY: the contract is that of this function.
-            unsafe {
-                let k_tile = self.start::<E>();
-                self.promote::<0, 0>(k_tile);
-            }
-        }
-    }
-
-    /// All k-tiles.
-    ///
-    /// # Safety
-    /// As for [`in_turn`](Self::in_turn).
-    #[inline(always)]
-    unsafe fn all<E: Input>(mut self, k_tiles: u32) -> S {
-        // SAFETY: the contract is that of this function.
-        unsafe {
-            match sets(S::COLUMNS) {
-                1 => self.one_by_one::<E>(k_tiles),
-                _ => self.in_turn::<E>(k_tiles),
-            }
-        }
-        self.promoted
-    }
-}
 
 impl Float8SS {
     /// The scales of the matrices, multiplied, or 1.
@@ -401,7 +147,9 @@ impl Float8SS {
                 scales,
                 promoted: S::ZERO,
             };
-            if self.params.scaling == scaling::BLOCK && self.extents[2] > 0 {
+            let may_be_scaled = (BLOCK_N as usize).is_multiple_of(S::COLUMNS);
+            let is_scaled = self.params.scaling == scaling::BLOCK && self.extents[2] > 0;
+            if may_be_scaled && is_scaled {
                 let scales = BlockScales::new::<S>(self, &tiles, warpgroup);
                 promotion(pipeline, Some(scales)).all::<E>(k_tiles)
             } else {
@@ -499,13 +247,17 @@ macro_rules! float8_kernels {
     };
 }
 
+// The tiles, BM × BN, each with the blocks of a cluster: those for fast accumulation alone, those for
+// scales of matrices or none, and those for all.
 float8_kernels! {
     OF_FP8_FAST: f32, 4 {
         wgmma_fp8_nt_pair: 128 x 256 in 2;
     }
-    OF_FP8: f32, 4 {
+    OF_FP8_WIDE: f32, 4 {
         wgmma_fp8_nt_192: 128 x 192 in 1;
         wgmma_fp8_nt_pair_192: 128 x 192 in 2;
+    }
+    OF_FP8: f32, 4 {
         wgmma_fp8_nt_128: 128 x 128 in 1;
         wgmma_fp8_nt_pair_128: 128 x 128 in 2;
         wgmma_fp8_nt_64: 128 x 64 in 1;
@@ -515,9 +267,11 @@ float8_kernels! {
     OF_FP8_FAST_TO_16_BITS: Bits16, 2 {
         wgmma_fp8_nt_pair_to_16bit: 128 x 256 in 2;
     }
-    OF_FP8_TO_16_BITS: Bits16, 2 {
+    OF_FP8_WIDE_TO_16_BITS: Bits16, 2 {
         wgmma_fp8_nt_192_to_16bit: 128 x 192 in 1;
         wgmma_fp8_nt_pair_192_to_16bit: 128 x 192 in 2;
+    }
+    OF_FP8_TO_16_BITS: Bits16, 2 {
         wgmma_fp8_nt_128_to_16bit: 128 x 128 in 1;
         wgmma_fp8_nt_pair_128_to_16bit: 128 x 128 in 2;
         wgmma_fp8_nt_64_to_16bit: 128 x 64 in 1;

@@ -72,8 +72,9 @@ impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize, const CLUSTER: u3
     const THREADS: usize = threads(Self::BM);
     const STAGES: usize = StageCountAuto::<S, CONSUMERS, CLUSTER>::COUNT;
     /// A flag of each consumer warpgroup, 4 bytes, comes last.
-    const SHARED_BYTES: usize =
-        boxes_bytes(CONSUMERS) + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES + CONSUMERS * 4;
+    const SHARED_BYTES: usize = boxes_bytes(CONSUMERS)
+        + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES
+        + CONSUMERS * 4;
     const CLUSTER_SIZE: u32 = CLUSTER;
 }
 
@@ -109,11 +110,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         scheduler: TileSchedulerParams,
     ) -> Self {
         let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        let tiles = scheduler.tiles(
-            [params.m, params.n],
-            tile,
-            CLUSTER,
-        );
+        let tiles = scheduler.tiles([params.m, params.n], tile, CLUSTER);
         let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
         let blocks = thread::grid_dim_x();
         WarpSpecialized {
@@ -209,7 +206,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         // proxy fence and the barrier order the stores before the MMAs of all consumers.
         unsafe {
             if rows < end {
-                stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, rows.max(end - A_BYTES)..end);
+                stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(
+                    stages,
+                    rows.max(end - A_BYTES)..end,
+                );
             }
             if lacks_columns && warpgroup == 0 {
                 let end = b + S::COLUMNS * ROW_BYTES;
@@ -376,7 +376,8 @@ pub(super) unsafe fn body<
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
     let base = stage::stages().at(boxes_bytes as u32);
-    let this = WarpSpecialized::<C, Op, CONSUMERS, CLUSTER>::new::<W, S>(maps, arrays, params, scheduler);
+    let this =
+        WarpSpecialized::<C, Op, CONSUMERS, CLUSTER>::new::<W, S>(maps, arrays, params, scheduler);
     // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
     // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
     unsafe {
