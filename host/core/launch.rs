@@ -143,6 +143,8 @@ pub enum Param {
     TensorMaps(Vec<TensorMap>),
     /// A 32-bit number.
     U32(u32),
+    /// A 64-bit number.
+    U64(u64),
     /// A float.
     F32(f32),
     /// An aggregate passed by value.

@@ -163,18 +163,18 @@ pub enum Scales {
 }
 
 impl Float8Operands {
+    /// Whether sums stay on the tensor cores: with scales of blocks each k-tile is promoted.
+    pub(super) fn is_fast(&self) -> bool {
+        self.fast_accumulation && !matches!(self.scales, Scales::Block { .. })
+    }
+
     /// As kernels take them, for a C of a type that is one of
     /// [`c_type`](kernels_gpu::gemm::epilogue::convert::c_type).
     pub(super) fn params(&self, c_type: u32) -> Float8Params {
-        let is_block = matches!(self.scales, Scales::Block { .. });
         let params = Float8Params {
             c_type,
             operands: self.formats.map(Float8Format::operand_type),
-            // With scales of blocks each k-tile is promoted.
-            promotion_interval: match self.fast_accumulation && !is_block {
-                true => u32::MAX,
-                false => 1,
-            },
+            fast_accumulation: self.is_fast().into(),
             scaling: scaling::NONE,
             scales_a: [0; 2],
             scales_b: [0; 2],

@@ -1,6 +1,6 @@
 //! What A and B may be made of, and which kernels multiply that.
 
-use super::float8::{E4m3, E5m2, Float8Format};
+use super::float8::{E4m3, E5m2, Float8Format, Float8Operands, Scales};
 use super::{COMPUTE_CAPABILITY, HOPPER, PORTABLE};
 use crate::device::ComputeCapability;
 use crate::element::Element;
@@ -13,6 +13,7 @@ use kernels_gpu::gemm::planner::kernel_set::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_80, OF_BF16_90, OF_BF16_TO_BF16,
     OF_BF16_TO_BF16_80, OF_BF16_TO_BF16_90, OF_F16, OF_F16_80, OF_F16_90, OF_F16_TO_F16,
     OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_F32_SPLIT_90, OF_FP8_90,
+    OF_FP8_BLOCKS_90, OF_FP8_BLOCKS_TO_16_BITS_90, OF_FP8_FAST_90, OF_FP8_FAST_TO_16_BITS_90,
     OF_FP8_TO_16_BITS_90, OF_I8_80, OF_I8_90, OF_I8_TO_16_BITS_90, OF_TF32_80, OF_TF32_90, SGEMM,
     SGEMM_PORTABLE,
 };
@@ -44,6 +45,11 @@ pub trait GemmInput: bytemuck::Pod {
 
     /// The kernels of [`Precision::F32Split`](super::Precision::F32Split), where there are any.
     fn split_kernels(_: ComputeCapability) -> Option<&'static KernelSet> {
+        None
+    }
+
+    /// The kernels of 8-bit floats for these operands, where those are others.
+    fn float8_kernels(_: &Float8Operands, _c_16bit: bool) -> Option<&'static KernelSet> {
         None
     }
 
@@ -283,6 +289,20 @@ macro_rules! floats_of_8_bits {
                     match c_16bit {
                         false => &OF_FP8_90,
                         true => &OF_FP8_TO_16_BITS_90,
+                    }
+                }
+
+                fn float8_kernels(
+                    operands: &Float8Operands,
+                    c_16bit: bool,
+                ) -> Option<&'static KernelSet> {
+                    let has_blocks = matches!(operands.scales, Scales::Block { .. });
+                    match (has_blocks, operands.is_fast(), c_16bit) {
+                        (true, _, false) => Some(&OF_FP8_BLOCKS_90),
+                        (true, _, true) => Some(&OF_FP8_BLOCKS_TO_16_BITS_90),
+                        (_, true, false) => Some(&OF_FP8_FAST_90),
+                        (_, true, true) => Some(&OF_FP8_FAST_TO_16_BITS_90),
+                        _ => None,
                     }
                 }
             }

@@ -9,6 +9,7 @@
 mod copies;
 pub mod float8;
 mod input;
+mod k_major;
 pub mod layout;
 mod operand;
 pub mod options;
@@ -282,7 +283,10 @@ impl<T: GemmInput> Description<T> {
             });
         }
         let kernels = match self.precision {
-            Precision::Native => T::kernels(capability, self.c_16bit),
+            Precision::Native => {
+                let of_float8 = T::float8_kernels(&self.float8, self.c_16bit);
+                of_float8.unwrap_or_else(|| T::kernels(capability, self.c_16bit))
+            }
             Precision::F32Split => T::split_kernels(capability).ok_or(PlanError::Precision {
                 element: T::NAME,
                 capability,
@@ -354,6 +358,7 @@ impl<T: GemmInput> Description<T> {
             transposed: self.transposed,
             vectors: self.vectors(),
             aligned_rows: self.aligned_rows(),
+            row_alignment: [16; 2],
             fused: !self.fusion.is_none(),
             tma_store: false,
             batch: self.batch,
@@ -410,6 +415,11 @@ pub fn plan<T: GemmInput>(
         let mut candidates = kernels.candidates(&problem);
         candidates.find(|(_, choice)| tuned.is(choice))
     });
+    if measured.is_none()
+        && let Some(plan) = k_major::plan(description, device, kernels)
+    {
+        return Ok(plan);
+    }
     let choice = measured.map(|(_, choice)| choice);
     let choice = choice.or_else(|| kernels.plan(&problem));
     let choice = choice.ok_or(PlanError::TooLarge {
@@ -666,4 +676,5 @@ pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     kernels
         .map(|(entry, capability)| (entry, capability.into()))
         .chain(PACK_KERNELS.map(|entry| (entry, HOPPER)))
+        .chain([(k_major::ENTRY, COMPUTE_CAPABILITY)])
 }

@@ -19,6 +19,9 @@ use kernels_gpu::gemm::wgmma::{multicast, stage};
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
 const ROW_BYTES: u32 = 16;
 
+/// Bytes of a line of the L2 cache.
+const LINE_BYTES: u32 = 128;
+
 /// What operands in the workspace begin at multiples of, in bytes.
 const OPERAND_ALIGN: u64 = 256;
 
@@ -114,6 +117,7 @@ impl<T: GemmInput> Oriented<T> {
             extents: [m.max(1), n.max(1), k],
             transposed: [!self.is_k_major(0), self.is_k_major(1)],
             vectors: [true; 2],
+            row_alignment: [0, 1].map(|side| self.row_alignment(side)),
             tma_store: self.has_tma_store(),
             ..problem
         }
@@ -219,6 +223,30 @@ impl<T: GemmInput> Oriented<T> {
         is_little_of_boxes || (!self.lies(side, self.vector()) && extent < pack::THREADS as u32 / 2)
     }
 
+    /// Whether it is loaded from where it lies.
+    fn is_loaded_in_place(&self, side: usize) -> bool {
+        self.lies(side, self.vector()) && !self.is_copied_k_major(side) && !self.is_split()
+    }
+
+    /// Elements of which a row of a copy is padded to a multiple. MMAs of 8 bits are so fast that
+    /// rows should begin at lines of the L2 cache.
+    fn padding(&self) -> u32 {
+        match self.element_bytes() {
+            1 => LINE_BYTES,
+            _ => self.vector(),
+        }
+    }
+
+    /// Bytes at whose multiples its rows begin where it is loaded from, 128 at most.
+    fn row_alignment(&self, side: usize) -> u32 {
+        let elements = match self.is_loaded_in_place(side) {
+            true => self.product.leading[side],
+            false => self.padding(),
+        };
+        let bytes = u64::from(elements) * u64::from(self.element_bytes());
+        1 << (bytes | u64::from(LINE_BYTES)).trailing_zeros()
+    }
+
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not
     /// lie as it must.
     fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
@@ -237,7 +265,7 @@ impl<T: GemmInput> Oriented<T> {
         let matrices = if stride == 0 { 1 } else { batch };
         let k_major = self.is_k_major(side);
         let turn = self.is_copied_k_major(side);
-        if self.lies(side, self.vector()) && !turn && !self.is_split() {
+        if self.is_loaded_in_place(side) {
             return Operand {
                 region: Region::Input(self.inputs[side]),
                 rows,
@@ -255,7 +283,7 @@ impl<T: GemmInput> Oriented<T> {
         } else {
             [rows, columns]
         };
-        let to_pitch = to_columns.next_multiple_of(self.vector());
+        let to_pitch = to_columns.next_multiple_of(self.padding());
         let to_stride = u64::from(to_rows) * u64::from(to_pitch);
         let terms = if self.is_split() { TERMS as u32 } else { 1 };
         let pack = Pack {

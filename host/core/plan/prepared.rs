@@ -261,6 +261,7 @@ impl Loaded {
                 Param::WorkspaceAt(offset) => Arg::Ptr(operands.start(Region::Workspace(*offset))),
                 Param::TensorMaps(_) => Arg::Ptr(DevicePtr(operands.maps.0 + self.maps_at)),
                 Param::U32(value) => Arg::U32(*value),
+                Param::U64(value) => Arg::U64(*value),
                 Param::F32(value) => Arg::F32(*value),
                 Param::Bytes(bytes) => Arg::Bytes(bytes),
                 Param::Product(parameters) => Arg::Bytes(product.unwrap_or(parameters)),

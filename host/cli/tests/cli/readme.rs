@@ -178,13 +178,18 @@ fn random_ratios(folder: &Path) -> String {
     let mut text =
         "| kernel | extents | sizes | mean | least | quartiles | ahead |\n|---|---|--:|--:|--:|---|--:|\n"
             .to_owned();
-    for (start, extents) in [("", "16 to 8192"), ("aligned-", "multiples of 64 to 16384")] {
+    for (start, extents) in [
+        ("", "16 to 8192"),
+        ("aligned-", "multiples of 64 to 16384"),
+        ("aligned-16-", "multiples of 16 to 16384"),
+    ] {
         for kernel in [
             "sgemm",
             "dgemm",
             "wgmma_bf16",
             "wgmma_bf16_narrow",
             "gemm_mma_bf16",
+            "wgmma_fp8",
         ] {
             let path = folder.join(format!("compare-random-{start}{kernel}.json"));
             let Ok(file) = std::fs::read_to_string(path) else {
@@ -457,7 +462,12 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     check("docs/h200.md", "compare", &ratios(&folder, &products));
     check("docs/h200.md", "random", &random_ratios(&folder));
     let h100 = root().join("results/h100");
-    let of_h100 = ["run-families.json", "run-attention.json", "run-mma.json"];
+    let of_h100 = [
+        "run-families.json",
+        "run-attention.json",
+        "run-mma.json",
+        "run-8bit.json",
+    ];
     check("docs/h100.md", "runs", &rows(&h100, &of_h100, |_| true));
     check("docs/h100.md", "random", &random_ratios(&h100));
     check("docs/h100.md", "attention", &attention(&h100));
@@ -467,7 +477,7 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     check(
         "docs/h100.md",
         "compare",
-        &ratios(&h100, &["gemm_f32_split"]),
+        &ratios(&h100, &["gemm_f32_split", "8bit"]),
     );
     check("docs/scale.md", "scaling", &scaling(&h100));
     check("docs/scale.md", "links", &links(&h100));

@@ -10,7 +10,8 @@ use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::gemm::{self, DeviceLimits, E4m3, E5m2, GemmInput, GemmInto};
+use warpladder::gemm::tuning::Choices;
+use warpladder::gemm::{self, DeviceLimits, E4m3, E5m2, GemmInto};
 
 /// Multiprocessors and sizes: tiles at edges, in waves, and split in all ways.
 const CASES: [(u32, [u32; 3]); 3] = [(2, [131, 259, 65]), (5, [150, 70, 321]), (8, [70, 57, 900])];
@@ -53,15 +54,23 @@ const E5M2: Elements<E5m2> = (
     check::float8_tolerance,
 );
 
+/// Integers from -4 to 4, whose sums are exact on the tensor cores as well.
+const SMALL_FLOATS: Elements<E4m3> = (
+    |value| E4m3::from_f32((value * 4.0).round() as f32),
+    |k| check::product_tolerance::<f32>(k) * 4.0 * 4.0,
+);
+
+/// By the kernels for fast accumulation where `fast`.
 fn every_kernel<T, C>(
     engine: &dyn Engine,
     capability: ComputeCapability,
     (round, tolerance): Elements<T>,
+    fast: bool,
 ) where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
-    let kernels = <T as GemmInput>::kernels(capability, T::C_16BIT);
+    let mut kernels = None;
     let mut entries = HashSet::new();
     for (turn, (multiprocessors, extents)) in CASES.into_iter().enumerate() {
         let device = DeviceLimits::new(multiprocessors, capability);
@@ -70,7 +79,9 @@ fn every_kernel<T, C>(
             (LAYOUTS[1], 16 - extents[2] % 16, [1.0, 0.0]),
             (LAYOUTS[[0, 2, 3][turn]], 16 - turn as u32, [-0.5, 2.0]),
         ] {
-            let case = RandomGemm::<T, C>::new(extents, transposed, padding, 1, factors, round);
+            let mut case = RandomGemm::<T, C>::new(extents, transposed, padding, 1, factors, round);
+            case.product.float8.fast_accumulation = fast;
+            let kernels = *kernels.insert(case.product.kernels(device).unwrap());
             let mut seen = HashSet::new();
             for (_, choice) in kernels.candidates(&case.product.problem(device)) {
                 let stream_k = choice.decomposition.stream_k();
@@ -91,6 +102,7 @@ fn every_kernel<T, C>(
             }
         }
     }
+    let kernels = kernels.unwrap();
     let persistent = kernels.persistent_tiles.iter().copied().flatten();
     for tile in kernels.tiles.iter().chain(persistent) {
         assert!(
@@ -102,15 +114,17 @@ fn every_kernel<T, C>(
 }
 
 fn integers(engine: &dyn Engine, capability: ComputeCapability) {
-    every_kernel::<_, f32>(engine, capability, I8);
-    every_kernel::<_, f16>(engine, capability, SMALL);
-    every_kernel::<_, bf16>(engine, capability, I8);
+    every_kernel::<_, f32>(engine, capability, I8, false);
+    every_kernel::<_, f16>(engine, capability, SMALL, false);
+    every_kernel::<_, bf16>(engine, capability, I8, false);
 }
 
 fn floats(engine: &dyn Engine) {
-    every_kernel::<_, f32>(engine, ComputeCapability::V9_0, E4M3);
-    every_kernel::<_, f16>(engine, ComputeCapability::V9_0, E4M3);
-    every_kernel::<_, bf16>(engine, ComputeCapability::V9_0, E5M2);
+    every_kernel::<_, f32>(engine, ComputeCapability::V9_0, E4M3, false);
+    every_kernel::<_, f16>(engine, ComputeCapability::V9_0, E4M3, false);
+    every_kernel::<_, bf16>(engine, ComputeCapability::V9_0, E5M2, false);
+    every_kernel::<_, f32>(engine, ComputeCapability::V9_0, SMALL_FLOATS, true);
+    every_kernel::<_, f16>(engine, ComputeCapability::V9_0, SMALL_FLOATS, true);
 }
 
 #[test]
@@ -126,6 +140,33 @@ fn integers_are_right_by_every_kernel_of_wgmma() {
 #[test]
 fn floats_are_right_by_every_kernel() {
     floats(&EmulatorEngine::new());
+}
+
+#[test]
+fn operands_of_large_products_of_integers_are_copied_first() {
+    let device = DeviceLimits::new(2, ComputeCapability::V8_0);
+    let engine = EmulatorEngine::new();
+    for (extents, batch) in [
+        ([131, 259, 865], 1),
+        ([129, 63, 1000], 2),
+        ([64, 300, 517], 1),
+    ] {
+        for transposed in LAYOUTS {
+            let case = RandomGemm::<i8, f32>::new(extents, transposed, 3, batch, [0.5, 2.0], I8.0);
+            let plan = gemm::plan(&case.product, device, &Choices::default()).unwrap();
+            let copies = plan.launches.iter();
+            let copies = copies.filter(|launch| launch.entry == "k_major_8").count();
+            // A is K-major as it is, B where it is transposed.
+            let expected = usize::from(transposed[0]) + usize::from(!transposed[1]);
+            assert_eq!(copies, expected, "{extents:?} {transposed:?}");
+            for output in case.run(&engine, plan, 2) {
+                let tolerance = (I8.1)(extents[2] as usize);
+                case.check(&output, tolerance).unwrap_or_else(|difference| {
+                    panic!("{extents:?} {transposed:?}: {difference}")
+                });
+            }
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! | [`dgemm`], [`dgemm_sm_90a`], [`main_loop`] | f64 |
 //! | [`gemm`] | f16, bf16, TF32 and f32 in terms of bf16: the table of kernels |
 //! | [`integer`] | 8-bit integers, with sums of i32 |
+//! | [`k_major`] | their operands, copied to be K-major |
 //! | [`multistage`] | their pipeline, and the main loop of the first three |
 //! | [`split`] | the main loop of f32 in terms of bf16 |
 //! | [`operand`] | their operands: tiles in shared memory, copies and fragments |
@@ -17,6 +18,8 @@ pub mod dgemm_sm_90a;
 pub mod gemm;
 #[cfg(sm_80_up)]
 pub mod integer;
+#[cfg(sm_80_up)]
+pub mod k_major;
 pub mod main_loop;
 pub mod multistage;
 pub mod operand;

@@ -178,7 +178,7 @@ impl KernelSet {
         if plan.promotion_interval != promotion::NEVER && shares_l1 {
             1.0 + cost::PROMOTION_K_MAJOR
         } else if self.whole_k_tiles && tile.layouts == [layout::ANY; 2] {
-            cost::BY_ELEMENTS
+            self.by_elements
         } else {
             1.0
         }
@@ -323,6 +323,7 @@ mod tests {
         transposed: [false; 2],
         vectors: [true; 2],
         aligned_rows: [true; 2],
+        row_alignment: [128; 2],
         fused: false,
         tma_store: true,
         batch: 1,

@@ -34,12 +34,17 @@ pub struct KernelSet {
     /// Whether work units of these tiles begin at multiples of BK along k, as tiles of `mma.sync`
     /// ask.
     pub whole_k_tiles: bool,
+    /// How many times as long the main loop of these takes where operands are loaded by elements.
+    pub(super) by_elements: f64,
     /// What may reduce partial sums. Without [`ReductionMode::Kernel`] there is no reduction
     /// kernel, and no split-K.
     pub reductions: &'static [ReductionMode],
     /// Whether the persistent kernels take operands of f32 [in terms](crate::gemm::mma::split).
     /// Kernels of these tiles compute C where terms are not exact.
     pub splits_operands: bool,
+    /// Whether the costs of persistent tiles are those of the MMAs alone, to which what the L2
+    /// cache takes is added.
+    pub(super) counts_l2_rows: bool,
     /// What the tiles take, and what those of persistent kernels take.
     pub(super) costs: &'static [TileCost],
     pub(super) persistent_costs: &'static [TileCost],
@@ -61,12 +66,14 @@ pub const SGEMM: KernelSet = KernelSet {
     takes_fusion: false,
     persistent_takes_fusion: false,
     whole_k_tiles: false,
+    by_elements: cost::BY_ELEMENTS,
     reductions: &[
         ReductionMode::LastBlock,
         ReductionMode::Cluster,
         ReductionMode::Kernel,
     ],
     splits_operands: false,
+    counts_l2_rows: false,
     costs: cost::F32,
     persistent_costs: &[],
 };
@@ -146,6 +153,7 @@ pub const OF_F32_SPLIT_80: KernelSet =
 /// i8 by `mma.sync`, with accumulators of i32, and any type of C.
 pub const OF_I8_80: KernelSet = KernelSet {
     takes_fusion: false,
+    by_elements: cost::BY_ELEMENTS_8,
     reductions: &[ReductionMode::LastBlock],
     ..by_warps(integer::OF_I8, "", cost::MMA_I8)
 };
@@ -170,25 +178,47 @@ pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32
 /// i8 by warpgroups, with accumulators of i32, and a C of i32 or f32.
 pub const OF_I8_90: KernelSet = KernelSet {
     reductions: &[ReductionMode::LastBlock],
-    ..by_warpgroups(integer_90::OF_I8, "")
+    ..of_8_bits(&[integer_90::OF_I8])
 };
 
 /// i8 by warpgroups, with a C of 16 bits.
 pub const OF_I8_TO_16_BITS_90: KernelSet = KernelSet {
-    persistent_tiles: integer_90::OF_I8_TO_16_BITS,
+    persistent_tiles: &[integer_90::OF_I8_TO_16_BITS],
     ..OF_I8_90
 };
 
 /// 8-bit floats by warpgroups, with a C of f32.
-pub const OF_FP8_90: KernelSet = KernelSet {
-    reductions: &[ReductionMode::LastBlock, ReductionMode::Cluster],
-    ..by_warpgroups(float8::OF_FP8, "")
+pub const OF_FP8_90: KernelSet = of_8_bits(&[float8::OF_FP8_WIDE, float8::OF_FP8]);
+
+/// The same with scales of blocks.
+pub const OF_FP8_BLOCKS_90: KernelSet = of_8_bits(&[float8::OF_FP8]);
+
+/// The same with fast accumulation.
+pub const OF_FP8_FAST_90: KernelSet = KernelSet {
+    persistent_tiles: &[float8::OF_FP8_FAST, float8::OF_FP8_WIDE, float8::OF_FP8],
+    ..OF_FP8_90
 };
 
 /// 8-bit floats by warpgroups, with a C of 16 bits.
 pub const OF_FP8_TO_16_BITS_90: KernelSet = KernelSet {
-    persistent_tiles: float8::OF_FP8_TO_16_BITS,
+    persistent_tiles: &[float8::OF_FP8_WIDE_TO_16_BITS, float8::OF_FP8_TO_16_BITS],
     ..OF_FP8_90
+};
+
+/// The same with scales of blocks.
+pub const OF_FP8_BLOCKS_TO_16_BITS_90: KernelSet = KernelSet {
+    persistent_tiles: &[float8::OF_FP8_TO_16_BITS],
+    ..OF_FP8_90
+};
+
+/// The same with fast accumulation.
+pub const OF_FP8_FAST_TO_16_BITS_90: KernelSet = KernelSet {
+    persistent_tiles: &[
+        float8::OF_FP8_FAST_TO_16_BITS,
+        float8::OF_FP8_WIDE_TO_16_BITS,
+        float8::OF_FP8_TO_16_BITS,
+    ],
+    ..OF_FP8_FAST_90
 };
 
 /// f32 in terms of bf16 by warpgroups, and by `mma.sync` where products are small.
@@ -245,6 +275,16 @@ const fn fusing(kernels: KernelSet) -> KernelSet {
     }
 }
 
+/// Kernels of warpgroups for elements of 8 bits.
+const fn of_8_bits(persistent_tiles: &'static [&'static [TileConfig]]) -> KernelSet {
+    KernelSet {
+        reductions: &[ReductionMode::LastBlock, ReductionMode::Cluster],
+        counts_l2_rows: true,
+        persistent_costs: cost::WGMMA_8,
+        ..by_warpgroups(persistent_tiles, "")
+    }
+}
+
 /// All of them.
 pub const ALL: &[KernelSet] = &[
     SGEMM,
@@ -273,9 +313,25 @@ pub const ALL: &[KernelSet] = &[
     OF_I8_TO_16_BITS_90,
     OF_FP8_90,
     OF_FP8_TO_16_BITS_90,
+    OF_FP8_FAST_90,
+    OF_FP8_FAST_TO_16_BITS_90,
 ];
 
 impl KernelSet {
+    /// [`plan`](Self::plan) of a problem whose operands of `copied_bytes` bytes each are copied
+    /// first, with its predicted clocks.
+    pub fn plan_of_copies(
+        &self,
+        problem: &GemmProblem,
+        copied_bytes: impl Iterator<Item = f64>,
+    ) -> Option<(f64, GemmPlan)> {
+        let candidates = self.candidates(problem);
+        let (clocks, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        // Each byte is read and written.
+        let copy = |bytes: f64| cost::COPY_LAUNCH + 2.0 * bytes / cost::COPY_BYTES_PER_CLOCK;
+        Some((clocks + copied_bytes.map(copy).sum::<f64>(), best))
+    }
+
     /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has
     /// more tiles than a grid takes, or the layouts are others.
     pub fn plan(&self, problem: &GemmProblem) -> Option<GemmPlan> {

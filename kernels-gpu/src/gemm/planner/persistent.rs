@@ -29,6 +29,7 @@ pub(super) fn candidates(
         problem: *problem,
         k_tiles: k_tiles(k, bk as usize),
         splits_operands: kernels.splits_operands,
+        counts_l2_rows: kernels.counts_l2_rows,
     };
     let reduce = kernels.reduce;
     let sms = problem.multiprocessors.max(1);
@@ -54,6 +55,8 @@ struct Tile {
     k_tiles: u32,
     /// See [`KernelSet::splits_operands`].
     splits_operands: bool,
+    /// See [`KernelSet::counts_l2_rows`].
+    counts_l2_rows: bool,
 }
 
 /// A persistent grid, and the work units of its blocks.
@@ -163,7 +166,8 @@ impl Tile {
         let [m, n, k] = self.problem.extents;
         let columns = f64::from(bn);
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
-        let work = f64::from(self.k_tiles) * self.cost.k_tile;
+        let k_tile = self.k_tile_clocks(grid);
+        let work = f64::from(self.k_tiles) * k_tile;
         let [mut main_loop, epilogues] = self.cost.tiles(self.config, tiles, work);
         let mut clocks = PERSISTENT.start + epilogues;
         if self.config.cluster_size > 1 {
@@ -171,7 +175,7 @@ impl Tile {
         }
         if grid.stream_k_tiles() > 0 {
             let k_tiles = f64::from(self.first_k_tiles(grid));
-            main_loop += k_tiles * (self.cost.k_tile + columns * cost::COLUMN_AT_OTHER_K);
+            main_loop += k_tiles * (k_tile + columns * cost::COLUMN_AT_OTHER_K);
             clocks += self.reduction_clocks(grid);
             if grid.data_parallel > 0 {
                 clocks += k_tiles * columns * cost::COLUMN_AT_ANY_K
@@ -191,6 +195,22 @@ impl Tile {
             clocks += cost::SPLIT_LAUNCHES + moved / cost::BYTES_PER_CLOCK;
         }
         clocks + cost::overlapped(main_loop, bytes / cost::BYTES_PER_CLOCK)
+    }
+
+    /// Clocks of a k-tile: of its MMAs, or of its rows where the L2 cache delivers those of all
+    /// blocks more slowly.
+    fn k_tile_clocks(&self, grid: &PersistentGrid) -> f64 {
+        if !self.counts_l2_rows {
+            return self.cost.k_tile;
+        }
+        let [bm, bn, _] = self.config.tile;
+        let [m, n, _] = self.problem.extents;
+        let rows = [m.min(bm), n.min(bn) / self.config.cluster_size];
+        let lines =
+            |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
+        let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
+        let clocks = blocks * (lines(0) + lines(1)) / cost::L2_LINES_PER_CLOCK;
+        cost::overlapped(self.cost.k_tile, clocks)
     }
 
     /// Clocks of a stream-K tile behind its last k-tile: partial sums are written, added up, and C
@@ -249,7 +269,7 @@ impl Tile {
             return 0;
         }
         let k_tiles = f64::from(self.k_tiles);
-        let work = k_tiles * self.cost.k_tile;
+        let work = k_tiles * self.k_tile_clocks(grid);
         let head = k_tiles * cost::head_share(work, cost::TAIL, grid.tails.into());
         (head as u32).clamp(1, self.k_tiles - 1)
     }
@@ -340,6 +360,7 @@ mod tests {
         transposed: [false; 2],
         vectors: [true; 2],
         aligned_rows: [true; 2],
+        row_alignment: [128; 2],
         fused: false,
         tma_store: true,
         batch: 1,

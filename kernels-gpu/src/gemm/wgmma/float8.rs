@@ -3,17 +3,22 @@
 //! # Idea
 //! The tensor cores of Hopper keep about 14 bits of a sum of products of 8-bit floats. So sums are
 //! promoted: after each k-tile, of 128 elements, the accumulators are added to f32 registers, which
-//! round to 24 bits, and begin at zero again. Fast accumulation promotes once, at the end.
+//! round to 24 bits, and begin at zero again. Fast accumulation does not promote.
+//!
+//! Where registers hold two sets of accumulators beside the promoted ones, the MMAs of a k-tile are
+//! in flight while the accumulators of the one before it are promoted. In wider tiles those of the
+//! other warpgroup are.
 //!
 //! A launch says of which types A and B are, and which scales they have. With one scale for each of
 //! the matrices, α is multiplied by both. With scales of blocks, each promotion multiplies by the
 //! scale of a row of A and of a block of B: A has one for every 128 elements of a row, B one for
-//! every 128 × 128 elements. Accumulators are added as a fused multiply-add, also where the factor
-//! is 1, so that one kernel does all of that.
+//! every 128 × 128 elements. One kernel does all of that.
 //!
 //! # Thread mapping
-//! As in `wgmma_bf16`, with tiles of 128 rows and of 128 or 64 columns: the promoted sums take as
-//! many registers as the accumulators.
+//! As in `wgmma_bf16`, with tiles of up to 192 columns: the promoted accumulators take as many
+//! registers as the others. Tiles of 256 columns are for fast accumulation alone. 2-CTA clusters
+//! load B by multicast, also those of tiles of 128 rows: rows of k-tiles that lie in two lines of
+//! the L2 cache arrive at half of the rate.
 //!
 //! # Preconditions
 //! Those of `wgmma_bf16`. The tensor cores take 8-bit operands that are K-major; others are
@@ -32,12 +37,12 @@ use crate::gemm::copy::layout;
 use crate::gemm::element::Bits16;
 use crate::gemm::epilogue::convert::Convert;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
-use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};
+use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::promotion::{BlockScales, Promotion};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM, block_k};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
-use cuda_std::float::GpuFloat;
 use cuda_std::prelude::*;
 use cuda_std::wgmma::{Accumulator, E4m3, E4m3E5m2, E5m2, E5m2E4m3, Input, K_MAJOR};
 
@@ -73,8 +78,8 @@ pub struct Float8Params {
     pub c_type: u32,
     /// The types of A and B: constants of [`operand_type`].
     pub operands: [u32; 2],
-    /// k-tiles after which accumulators are promoted; 1 with scales of blocks.
-    pub promotion_interval: u32,
+    /// 1 where accumulators are not promoted; 0 with scales of blocks.
+    pub fast_accumulation: u32,
     /// A constant of [`scaling`].
     pub scaling: u32,
     /// From the scale of a row of A to that of the next, and from one to the next along k.
@@ -90,15 +95,17 @@ pub struct Float8Params {
 /// Both operands, of 8-bit floats, lie in shared memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Float8SS {
-    params: Float8Params,
-    scales: [*const f32; 2],
-    /// Rows of A, and elements along k.
-    m: u32,
-    k: u32,
+    pub(super) params: Float8Params,
+    pub(super) scales: [*const f32; 2],
+    /// m, n and k.
+    pub(super) extents: [u32; 3],
 }
 
 /// An operand source of one pair of types.
-type Operands<E> = SS<E, K_MAJOR, K_MAJOR>;
+type OperandsOf<E> = SS<E, K_MAJOR, K_MAJOR>;
+
+/// The widest tiles whose accumulators leave registers for as many promoted ones.
+const MAX_PROMOTED_BN: usize = 192;
 
 impl Float8SS {
     /// The scales of the matrices, multiplied, or 1.
@@ -115,61 +122,38 @@ impl Float8SS {
         unsafe { *a * *b }
     }
 
-    /// The factors of this thread's accumulators of both rows of a vec2, which lie 8 rows apart.
+    /// The accumulators of a work unit, of operands of types `E`.
     ///
     /// # Safety
-    /// The scales of blocks are readable, and no thread writes them.
+    /// As for [`OperandSource::mma_tiles`].
     #[inline(always)]
-    unsafe fn factors(&self, coord: TileCoord, row: u32, k_tile: u32) -> [f32; 2] {
-        if self.params.scaling != scaling::BLOCK || k_tile * BLOCK_K >= self.k {
-            return [1.0; 2];
-        }
-        let Float8Params {
-            scales_a: [a_row, a_k],
-            scales_b: [b_k, b_column],
-            scales_batch,
-            ..
-        } = self.params;
-        let [of_a, of_b] = scales_batch.map(|stride| coord.matrix as usize * stride as usize);
-        let column = coord.column / BLOCK_N;
-        let b = of_b + k_tile as usize * b_k as usize + column as usize * b_column as usize;
-        // SAFETY: rows, columns and k-tile are inside of the matrices: a tile begins inside of C,
-        // and rows behind its end are computed with the scales of the last one.
-        unsafe {
-            let b = *self.scales[1].wrapping_add(b);
-            [row, row + 8].map(|row| {
-                let row = row.min(self.m.saturating_sub(1)) as usize;
-                let a = of_a + row * a_row as usize + k_tile as usize * a_k as usize;
-                *self.scales[0].wrapping_add(a) * b
-            })
-        }
-    }
-
-    /// The accumulators of the next `k_tiles` k-tiles.
-    ///
-    /// # Safety
-    /// As for [`SS::accumulate`].
-    #[inline(always)]
-    unsafe fn accumulate<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma<E: Input, S: Accumulator, R: Stages, const CONSUMERS: usize>(
         &self,
         pipeline: &mut Pipeline<R>,
-        k_tiles: u32,
+        tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
-        use operand_type::{E4M3, E5M2};
+        let k_tiles = tiles.count;
         // SAFETY: the contract is that of this function.
         unsafe {
-            match self.params.operands {
-                [E4M3, E4M3] => {
-                    Operands::<E4m3>::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup)
-                }
-                [E4M3, E5M2] => Operands::<E4m3E5m2>::accumulate::<S, R, CONSUMERS>(
+            if S::COLUMNS > MAX_PROMOTED_BN || self.params.fast_accumulation != 0 {
+                return OperandsOf::<E>::accumulate::<S, R, CONSUMERS>(
                     pipeline, k_tiles, warpgroup,
-                ),
-                [E5M2, E4M3] => Operands::<E5m2E4m3>::accumulate::<S, R, CONSUMERS>(
-                    pipeline, k_tiles, warpgroup,
-                ),
-                _ => Operands::<E5m2>::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup),
+                );
+            }
+            let promotion = |pipeline, scales| Promotion::<S, R, CONSUMERS> {
+                pipeline,
+                warpgroup,
+                scales,
+                promoted: S::ZERO,
+            };
+            let may_be_scaled = (BLOCK_N as usize).is_multiple_of(S::COLUMNS);
+            let is_scaled = self.params.scaling == scaling::BLOCK && self.extents[2] > 0;
+            if may_be_scaled && is_scaled {
+                let scales = BlockScales::new::<S>(self, &tiles, warpgroup);
+                promotion(pipeline, Some(scales)).all::<E>(k_tiles)
+            } else {
+                promotion(pipeline, None).all::<E>(k_tiles)
             }
         }
     }
@@ -188,9 +172,11 @@ impl OperandSource for Float8SS {
         coord: StageCoord,
     ) {
         // SAFETY: the contract is that of this function. All types have as many bytes.
-        unsafe { Operands::<E4m3>::load::<S, R, CONSUMERS>(pipeline, maps, coord) }
+        unsafe { OperandsOf::<E4m3>::load::<S, R, CONSUMERS>(pipeline, maps, coord) }
     }
 
+    /// There is one choice of types, accumulation and scales for each work unit. In the loop over
+    /// k-tiles, it would keep the tensor cores waiting.
     #[inline(always)]
     unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         self,
@@ -198,35 +184,22 @@ impl OperandSource for Float8SS {
         tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
-        const { assert!((BLOCK_N as usize).is_multiple_of(S::COLUMNS)) };
-        let (t, coord) = (thread::thread_idx_x(), tiles.coord());
-        let row = coord.row + warpgroup as u32 * WM as u32 + t / 32 % 4 * 16 + warp::lane_id() / 4;
-        let mut promoted = S::ZERO;
-        let (mut k_tile, end) = (tiles.first, tiles.first + tiles.count);
-        while k_tile < end {
-            let k_tiles = (end - k_tile).min(self.params.promotion_interval);
-            // SAFETY: the contract is that of this function. The intervals are at least 1 k-tile,
-            // and add up to those that the producer loads. The scales are as the kernel asks.
-            let (factors, accumulators): (_, S) = unsafe {
-                (
-                    self.factors(coord, row, k_tile),
-                    self.accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup),
-                )
-            };
-            for register in 0..S::COLUMNS / 2 {
-                let factor = factors[register / 2 % 2];
-                let (accumulator, sum) = (accumulators.get(register), promoted.get(register));
-                promoted.set(register, GpuFloat::mul_add(accumulator, factor, sum));
+        use operand_type::{E4M3, E5M2};
+        // SAFETY: the contract is that of this function.
+        unsafe {
+            match self.params.operands {
+                [E4M3, E4M3] => self.mma::<E4m3, S, R, CONSUMERS>(pipeline, tiles, warpgroup),
+                [E4M3, E5M2] => self.mma::<E4m3E5m2, S, R, CONSUMERS>(pipeline, tiles, warpgroup),
+                [E5M2, E4M3] => self.mma::<E5m2E4m3, S, R, CONSUMERS>(pipeline, tiles, warpgroup),
+                _ => self.mma::<E5m2, S, R, CONSUMERS>(pipeline, tiles, warpgroup),
             }
-            k_tile += k_tiles;
         }
-        promoted
     }
 }
 
 macro_rules! float8_kernels {
     ($($list:ident: $output:ty, $bytes:literal {
-        $($name:ident: $bm:literal x $bn:literal;)*
+        $($name:ident: $bm:literal x $bn:literal in $cluster:literal;)*
     })*) => {
         $(
             $(
@@ -249,15 +222,14 @@ macro_rules! float8_kernels {
                     let source = Float8SS {
                         params: float8,
                         scales: [scales_a, scales_b],
-                        m: params.m,
-                        k: params.k,
+                        extents: [params.m, params.n, params.k],
                     };
                     // SAFETY: this kernel has the contract of `body`. The scales are as it says.
                     unsafe {
                         let op = |op: Convert<false, $bytes>| {
                             op.into_c(float8.c_type).times(source.factor())
                         };
-                        body::<_, [f32; $bn / 2], $output, _, { $bm / WM }>(
+                        body::<_, [f32; $bn / 2], $output, _, { $bm / WM }, $cluster>(
                             maps, (c, workspace), params, scheduler, (source, op),
                         )
                     }
@@ -265,23 +237,45 @@ macro_rules! float8_kernels {
             )*
 
             #[doc = concat!("The kernels whose C has elements of ", $bytes, " bytes.")]
-            pub const $list: &[&[TileConfig]] = &[&[$(
-                TileConfig::new::<WgmmaTile<Float8SS, [f32; $bn / 2], { $bm / WM }>>(
+            pub const $list: &[TileConfig] = &[$(
+                TileConfig::new::<WgmmaTile<Float8SS, [f32; $bn / 2], { $bm / WM }, $cluster>>(
                     stringify!($name),
                     [layout::K_MAJOR; 2],
                 ),
-            )*]];
+            )*];
         )*
     };
 }
 
+// The tiles, BM × BN, each with the blocks of a cluster: those for fast accumulation alone, those for
+// scales of matrices or none, and those for all.
 float8_kernels! {
+    OF_FP8_FAST: f32, 4 {
+        wgmma_fp8_nt_pair: 128 x 256 in 2;
+    }
+    OF_FP8_WIDE: f32, 4 {
+        wgmma_fp8_nt_192: 128 x 192 in 1;
+        wgmma_fp8_nt_pair_192: 128 x 192 in 2;
+    }
     OF_FP8: f32, 4 {
-        wgmma_fp8_nt_128: 128 x 128;
-        wgmma_fp8_nt_64: 128 x 64;
+        wgmma_fp8_nt_128: 128 x 128 in 1;
+        wgmma_fp8_nt_pair_128: 128 x 128 in 2;
+        wgmma_fp8_nt_64: 128 x 64 in 1;
+        wgmma_fp8_nt_pair_64x128: 64 x 128 in 2;
+        wgmma_fp8_nt_pair_64x64: 64 x 64 in 2;
+    }
+    OF_FP8_FAST_TO_16_BITS: Bits16, 2 {
+        wgmma_fp8_nt_pair_to_16bit: 128 x 256 in 2;
+    }
+    OF_FP8_WIDE_TO_16_BITS: Bits16, 2 {
+        wgmma_fp8_nt_192_to_16bit: 128 x 192 in 1;
+        wgmma_fp8_nt_pair_192_to_16bit: 128 x 192 in 2;
     }
     OF_FP8_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_128_to_16bit: 128 x 128;
-        wgmma_fp8_nt_64_to_16bit: 128 x 64;
+        wgmma_fp8_nt_128_to_16bit: 128 x 128 in 1;
+        wgmma_fp8_nt_pair_128_to_16bit: 128 x 128 in 2;
+        wgmma_fp8_nt_64_to_16bit: 128 x 64 in 1;
+        wgmma_fp8_nt_pair_64x128_to_16bit: 64 x 128 in 2;
+        wgmma_fp8_nt_pair_64x64_to_16bit: 64 x 64 in 2;
     }
 }

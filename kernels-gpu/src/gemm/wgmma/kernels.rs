@@ -124,11 +124,11 @@ macro_rules! wgmma_kernels {
             $types:literal $kernels:ident $element:ident $input:ty, $output:ty, $op:ty,
             $fusing:tt $suffix:literal $layout:ident $source:ident $a:ident $b:ident
         ]
-        $([$($name:literal: $bm:literal x $bn:literal;)*])*
+        $([$($name:literal: $bm:literal x $bn:literal in $cluster:literal;)*])*
     ) => {
         pastey::paste! {
             $($(wgmma_kernels! {
-                @kernel $fusing $name $bm $bn
+                @kernel $fusing $name $bm $bn $cluster
                 [
                     $types $element $input, $output, $op, $suffix $layout $source $a $b
                 ]
@@ -136,7 +136,7 @@ macro_rules! wgmma_kernels {
 
             const [<$kernels _ $layout:upper>]: &[TileConfig] = &[$($(
                 TileConfig::new::<
-                    WgmmaTile<$source<$input, $a, $b>, [f32; $bn / 2], { $bm / WM }>
+                    WgmmaTile<$source<$input, $a, $b>, [f32; $bn / 2], { $bm / WM }, $cluster>
                 >(
                     stringify!([<wgmma_ $element _ $layout $name $suffix>]),
                     [layout_of($a), layout_of($b)],
@@ -148,7 +148,7 @@ macro_rules! wgmma_kernels {
     // A kernel, with an operator that a launch chooses where `fusion` is named.
     (
         @kernel [$($fusion:ident, $bias:ident, $residual:ident)?]
-        $name:literal $bm:literal $bn:literal
+        $name:literal $bm:literal $bn:literal $cluster:literal
         [
             $types:literal $element:ident $input:ty, $output:ty, $op:ty, $suffix:literal
             $layout:ident $source:ident $a:ident $b:ident
@@ -192,7 +192,7 @@ macro_rules! wgmma_kernels {
                 // SAFETY: this kernel has the contract of `body`.
                 unsafe {
                     body::<
-                        $source<$input, $a, $b>, [f32; $bn / 2], $output, $op, { $bm / WM },
+                        $source<$input, $a, $b>, [f32; $bn / 2], $output, $op, { $bm / WM }, $cluster,
                     >(
                         maps, (c, workspace), params, scheduler, ($source(PhantomData), operator),
                     )
@@ -202,28 +202,28 @@ macro_rules! wgmma_kernels {
     };
 }
 
-// The tiles, BM × BN, each with what the names of its kernels have for it, and the types: of A and
-// B, of C, and the output operator, with the parameters of one that a launch chooses. Tiles of 64
-// rows are those of 2-CTA clusters. An MN-major B has TMA boxes of 64 columns, as have epilogue
-// tiles of 16 bits, so there are 96 columns without those only.
+// The tiles, BM × BN, each with what the names of its kernels have for it and with the blocks of a
+// cluster, and the types: of A and B, of C, and the output operator, with the parameters of one that
+// a launch chooses. An MN-major B has TMA boxes of 64 columns, as have epilogue tiles of 16 bits, so
+// there are 96 columns without those only.
 wgmma_kernels! {
     all: [
-        "": 128 x 256;
-        "_192": 128 x 192;
-        "_128": 128 x 128;
-        "_64": 128 x 64;
+        "": 128 x 256 in 1;
+        "_192": 128 x 192 in 1;
+        "_128": 128 x 128 in 1;
+        "_64": 128 x 64 in 1;
     ]
     terms: [
-        "_192": 128 x 192;
-        "_128": 128 x 128;
-        "_64": 128 x 64;
+        "_192": 128 x 192 in 1;
+        "_128": 128 x 128 in 1;
+        "_64": 128 x 64 in 1;
     ]
     operands_of_16_bits: [
-        "_pair_192": 64 x 192;
-        "_pair_64": 64 x 64;
+        "_pair_192": 64 x 192 in 2;
+        "_pair_64": 64 x 64 in 2;
     ]
     k_major_b_and_c_of_32_bits: [
-        "_pair_96": 64 x 96;
+        "_pair_96": 64 x 96 in 2;
     ]
 
     "Inputs are bfloat16": OF_BF16, bf16, Bf16 => f32, "",

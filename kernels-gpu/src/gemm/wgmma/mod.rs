@@ -5,6 +5,7 @@ pub mod integer;
 pub mod kernels;
 pub mod multicast;
 pub mod pack;
+mod promotion;
 pub mod rs;
 pub mod source;
 pub mod split;

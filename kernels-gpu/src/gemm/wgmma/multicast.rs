@@ -19,12 +19,6 @@ use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
 /// Blocks of a cluster with multicast.
 pub const CLUSTER_SIZE: u32 = 2;
 
-/// Blocks of a cluster, for blocks of `consumers` consumer warpgroups. Those of one form 2-CTA
-/// clusters.
-pub const fn cluster_size(consumers: usize) -> u32 {
-    if consumers == 1 { CLUSTER_SIZE } else { 1 }
-}
-
 /// Rows of a TMA box of B, where the k-tile of B has `rows` rows and each of `blocks` blocks loads
 /// its share of them.
 pub const fn box_rows(rows: u32, blocks: u32) -> u32 {

@@ -19,7 +19,6 @@ use crate::gemm::scheduler::persistent::{
     ReductionMode, StreamK, TileCoord, TileGrid, TileSchedulerParams,
 };
 use crate::gemm::tile_config::Tile;
-use crate::gemm::wgmma::multicast;
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, loaded_multiple,
@@ -50,27 +49,33 @@ const fn boxes_bytes(consumers: usize) -> usize {
 
 /// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
 /// 128, 8 with 64. With one: 6 with 192, 10 with 96, 13 with 64.
-struct StageCountAuto<S, const CONSUMERS: usize>(PhantomData<S>);
+struct StageCountAuto<S, const CONSUMERS: usize, const CLUSTER: u32>(PhantomData<S>);
 
-impl<S: Accumulator, const CONSUMERS: usize> Stages for StageCountAuto<S, CONSUMERS> {
+impl<S: Accumulator, const CONSUMERS: usize, const CLUSTER: u32> Stages
+    for StageCountAuto<S, CONSUMERS, CLUSTER>
+{
     const COUNT: usize = (MAX_BYTES - boxes_bytes(CONSUMERS)) / Self::BYTES;
     const BYTES: usize = stage::stage_bytes(CONSUMERS, S::COLUMNS);
-    const CLUSTER_SIZE: u32 = multicast::cluster_size(CONSUMERS);
+    const CLUSTER_SIZE: u32 = CLUSTER;
 }
 
-/// The tile of `CONSUMERS` consumer warpgroups with accumulators `S`, for operands of `W`.
-pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
+/// The tile of `CONSUMERS` consumer warpgroups with accumulators `S`, for operands of `W`, in
+/// clusters of `CLUSTER` blocks.
+pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize, const CLUSTER: u32>(PhantomData<(W, S)>);
 
-impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Tile for WgmmaTile<W, S, CONSUMERS> {
+impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize, const CLUSTER: u32> Tile
+    for WgmmaTile<W, S, CONSUMERS, CLUSTER>
+{
     const BM: usize = CONSUMERS * WM;
     const BN: usize = S::COLUMNS;
     const BK: usize = stage::block_k(W::BYTES);
     const THREADS: usize = threads(Self::BM);
-    const STAGES: usize = StageCountAuto::<S, CONSUMERS>::COUNT;
+    const STAGES: usize = StageCountAuto::<S, CONSUMERS, CLUSTER>::COUNT;
     /// A flag of each consumer warpgroup, 4 bytes, comes last.
-    const SHARED_BYTES: usize =
-        boxes_bytes(CONSUMERS) + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES + CONSUMERS * 4;
-    const CLUSTER_SIZE: u32 = multicast::cluster_size(CONSUMERS);
+    const SHARED_BYTES: usize = boxes_bytes(CONSUMERS)
+        + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES
+        + CONSUMERS * 4;
+    const CLUSTER_SIZE: u32 = CLUSTER;
 }
 
 /// Threads of a block for tiles of `bm` rows: a producer warpgroup, and a consumer warpgroup for
@@ -79,8 +84,9 @@ pub(super) const fn threads(bm: usize) -> usize {
     (1 + bm / WM) * WARPGROUP
 }
 
-/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block.
-struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
+/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block and
+/// clusters of `CLUSTER` blocks.
+struct WarpSpecialized<C, Op, const CONSUMERS: usize, const CLUSTER: u32> {
     maps: *const TensorMaps,
     c: *mut C,
     workspace: *mut f32,
@@ -93,8 +99,8 @@ struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
     loaded: [u32; 2],
 }
 
-impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
-    WarpSpecialized<C, Op, CONSUMERS>
+impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLUSTER: u32>
+    WarpSpecialized<C, Op, CONSUMERS, CLUSTER>
 {
     #[inline(always)]
     fn new<W: OperandSource, S: Accumulator>(
@@ -104,11 +110,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         scheduler: TileSchedulerParams,
     ) -> Self {
         let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        let tiles = scheduler.tiles(
-            [params.m, params.n],
-            tile,
-            multicast::cluster_size(CONSUMERS),
-        );
+        let tiles = scheduler.tiles([params.m, params.n], tile, CLUSTER);
         let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
         let blocks = thread::grid_dim_x();
         WarpSpecialized {
@@ -129,7 +131,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 stage::loaded(
                     params.n,
                     tile[1],
-                    loaded_multiple(W::BYTES, W::B_K_MAJOR, multicast::cluster_size(CONSUMERS)),
+                    loaded_multiple(W::BYTES, W::B_K_MAJOR, CLUSTER),
                 ),
             ],
         }
@@ -142,7 +144,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     #[inline(always)]
     unsafe fn produce<W: OperandSource, S: Accumulator>(
         &self,
-        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, CLUSTER>>,
     ) {
         // A matrix that the whole batch shares is the only one of its tensor map.
         let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
@@ -181,7 +183,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 }
             }
         }
-        if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
+        if StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE > 1 {
             // SAFETY: this is the producer. Until then the other block may write to this one's
             // shared memory, so this one may not exit.
             unsafe { pipeline.producer_tail() };
@@ -204,11 +206,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         // proxy fence and the barrier order the stores before the MMAs of all consumers.
         unsafe {
             if rows < end {
-                stage::clear::<StageCountAuto<S, CONSUMERS>>(stages, rows.max(end - A_BYTES)..end);
+                stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(
+                    stages,
+                    rows.max(end - A_BYTES)..end,
+                );
             }
             if lacks_columns && warpgroup == 0 {
                 let end = b + S::COLUMNS * ROW_BYTES;
-                stage::clear::<StageCountAuto<S, CONSUMERS>>(stages, b + columns..end);
+                stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, b + columns..end);
             }
             if rows < b || lacks_columns {
                 tma::fence_proxy_async();
@@ -227,7 +232,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     unsafe fn consume<W: OperandSource, S: Accumulator + Accumulators<Element = f32>>(
         &self,
         (source, op): (W, Op),
-        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, CLUSTER>>,
         warpgroup: usize,
         [boxes, stages]: [*mut u8; 2],
         flag: *mut u32,
@@ -260,7 +265,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                     source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
                 let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
                 // Blocks with multicast have data-parallel tiles only.
-                let may_split = StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE == 1;
+                let may_split = StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE == 1;
                 let is_clustered =
                     may_split && !W::INTEGER && self.scheduler.reduction == ReductionMode::Cluster;
                 if is_clustered {
@@ -365,6 +370,7 @@ pub(super) unsafe fn body<
     C: Output<Wide = f32>,
     Op: OutputOp<f32>,
     const CONSUMERS: usize,
+    const CLUSTER: u32,
 >(
     maps: *const TensorMaps,
     arrays: (*mut C, *mut f32),
@@ -375,20 +381,21 @@ pub(super) unsafe fn body<
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
     let base = stage::stages().at(boxes_bytes as u32);
-    let this = WarpSpecialized::<C, Op, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
+    let this =
+        WarpSpecialized::<C, Op, CONSUMERS, CLUSTER>::new::<W, S>(maps, arrays, params, scheduler);
     // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
     // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
-            Pipeline::<StageCountAuto<S, CONSUMERS>>::init(
+            Pipeline::<StageCountAuto<S, CONSUMERS, CLUSTER>>::init(
                 base,
                 (CONSUMERS * WARPGROUP / 32) as u32,
             );
             tma::fence_barrier_init();
         }
-        if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
+        if StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE > 1 {
             // Relaxed: `fence_barrier_init` has published the barriers.
             cluster::arrive_relaxed();
             cluster::wait();
@@ -420,7 +427,7 @@ pub(super) unsafe fn body<
                 return;
             }
             let boxes = memory.wrapping_add(warpgroup * tma_store::BYTES);
-            let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES;
+            let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES;
             let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();
             let pipeline = Pipeline::new(base);
             let operands = (source, operator(this.op));
