@@ -43,7 +43,6 @@ use crate::gemm::wgmma::promotion::{BlockScales, Promotion};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM, block_k};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
-use cuda_std::prelude::*;
 use cuda_std::wgmma::{Accumulator, E4m3, E4m3E5m2, E5m2, E5m2E4m3, Input, K_MAJOR};
 
 /// Elements along k of a block with a scale of its own: those of a k-tile.
