@@ -105,23 +105,20 @@ impl<C: Output<Wide = f32>> Lines<C> {
         }
     }
 
-    /// Calls `each` for [`IN_FLIGHT`] of the first `lines` lines at a time.
+    /// The lines from `line` on. No closure goes over them: it would be a function of its own, with
+    /// the lines in local memory.
     #[inline(always)]
-    fn for_each(&self, lines: usize, each: impl Fn(Self)) {
-        let mut line = opaque(0);
-        while line < lines {
-            // The distances of the lines are computed again each time: kept for all epilogue
-            // tiles, they spill.
-            let pitch = opaque(self.pitch);
-            each(Lines {
-                in_tile: self.in_tile.wrapping_add(line * ROW_BYTES),
-                before: self.before.wrapping_add(line * ROW_BYTES),
-                in_c: self.in_c.wrapping_add(line * pitch),
-                pitch,
-                lines: self.lines.saturating_sub(line),
-                ..*self
-            });
-            line = rolled(line + IN_FLIGHT);
+    fn from(&self, line: usize) -> Self {
+        // The distances of the lines are computed again each time: kept for all epilogue tiles,
+        // they spill.
+        let pitch = opaque(self.pitch);
+        Lines {
+            in_tile: self.in_tile.wrapping_add(line * ROW_BYTES),
+            before: self.before.wrapping_add(line * ROW_BYTES),
+            in_c: self.in_c.wrapping_add(line * pitch),
+            pitch,
+            lines: self.lines.saturating_sub(line),
+            ..*self
         }
     }
 
@@ -139,7 +136,9 @@ impl<C: Output<Wide = f32>> Lines<C> {
     #[inline(always)]
     pub unsafe fn load(&self) {
         let lane = self.lane;
-        self.for_each(self.of_warp, |lines| {
+        let mut first = opaque(0);
+        while first < self.of_warp {
+            let lines = self.from(first);
             let mut loaded = [[C::from_wide(0.0); 2]; IN_FLIGHT];
             for line in 0..IN_FLIGHT {
                 for j in 0..Self::OF_LANE {
@@ -156,7 +155,8 @@ impl<C: Output<Wide = f32>> Lines<C> {
                     unsafe { *element(lines.in_tile, line, lane + j * LANES) = loaded[line][j] };
                 }
             }
-        });
+            first = rolled(first + IN_FLIGHT);
+        }
     }
 
     /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes at a time, of
@@ -166,7 +166,9 @@ impl<C: Output<Wide = f32>> Lines<C> {
     /// As for [`load`](Self::load); C may be written, and no other thread accesses these elements.
     #[inline(always)]
     pub unsafe fn store(&self) {
-        self.for_each(self.lines, |lines| {
+        let mut first = opaque(0);
+        while first < self.lines {
+            let lines = self.from(first);
             let is_whole = lines.has_before && lines.count >= Self::ELEMENTS as i32;
             // SAFETY: the contract is that of this function. Where the condition holds, C has the
             // 128 bytes that each of these lines begins in.
@@ -180,7 +182,8 @@ impl<C: Output<Wide = f32>> Lines<C> {
                     lines.store_words::<false>(ROW_BYTES as i32);
                 }
             }
-        });
+            first = rolled(first + IN_FLIGHT);
+        }
     }
 
     /// The bits that the epilogue tile has at byte `at` of a line: less than 0 in the line before,

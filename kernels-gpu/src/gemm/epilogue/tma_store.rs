@@ -250,10 +250,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     const BOX_REGISTERS: usize = box_registers(size_of::<C>());
 
     /// Stores the results of the output operator for the 64 rows from `coord` on, and for the
-    /// epilogue tiles `boxes` of the columns from there on.
+    /// epilogue tiles `boxes` of the columns from there on, by TMA.
     ///
     /// # Safety
-    /// All 128 threads of the warpgroup execute it together, and its MMAs have been waited for.
+    /// TMA can store C, and the operator has no [last step](OutputOp::finish). All 128 threads of the warpgroup execute it together, and its MMAs have been waited for.
     /// `elements`, `scheduler` and `maps` are those of the kernel. No other warpgroup stores these
     /// rows and epilogue tiles.
     #[inline(always)]
@@ -279,13 +279,13 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
-    /// [`store`](Self::store) with the operator's [last step](OutputOp::finish), whose code stands
+    /// [`store`](Self::store) for any C and any operator. Its code, for which that is more, stands
     /// once: the accumulators of all epilogue tiles pass through the registers of the first one.
     ///
     /// # Safety
-    /// As for [`store`](Self::store). C lies row by row.
+    /// As for [`store`](Self::store), but for its first condition.
     #[inline(always)]
-    pub unsafe fn store_finished<S: Accumulator + Accumulators<Element = f32>>(
+    pub unsafe fn store_any<S: Accumulator + Accumulators<Element = f32>>(
         &self,
         accumulators: &mut S,
         coord: TileCoord,
@@ -349,7 +349,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// As for [`store`](Self::store). The epilogue tile stored before is not in `slot`, unless that
     /// waits for all. The same thread of a TMA box is the leader each time.
     #[inline(always)]
-    unsafe fn store_tile<const FINISHES: bool>(
+    unsafe fn store_tile<const ANY: bool>(
         &self,
         values: &mut Values,
         coord: TileCoord,
@@ -361,7 +361,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             values[register] = op.scale(values[register]);
         }
         let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
-        let is_by_tma = self.scheduler.tma_store != 0;
+        let is_by_tma = !ANY || self.scheduler.tma_store != 0;
         // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
         // contents before the writes, or those of the lines. Each further one orders what threads
         // write to the epilogue tile before what others read of it; those that write it again are
@@ -382,7 +382,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             } else {
                 *values = values.map(|scaled| op.combine(scaled, 0.0));
             }
-            if FINISHES {
+            if ANY && op.has_finish() {
                 self.finish(values, coord);
             }
             if elements.transposed {
@@ -409,12 +409,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     #[inline(always)]
     fn finish(&self, values: &mut Values, coord: TileCoord) {
         let params = self.elements.params;
-        let op = self
-            .op
-            .of_matrix(coord.matrix as usize * params.stride_c as usize);
-        let [row, column] = [coord.row, coord.column].map(|first| first as usize);
+        let offset = opaque(coord.matrix as usize) * params.stride_c as usize;
+        let op = self.op.of_matrix(offset);
+        // Opaque: what is computed of it here would else take registers in the main loop.
+        let thread = opaque(thread::thread_idx_x() as usize);
+        let row = coord.row as usize + thread / 32 % 4 * 16 + thread % 32 / 4;
+        let column = coord.column as usize + 2 * (thread % 4);
         // Beyond the edges of C, what is stored is left out: any element's place will do.
-        let last = [params.m, params.n].map(|extent| extent as usize - 1);
+        let last = [params.m, params.n].map(|extent| opaque(extent as usize) - 1);
         // A few results at a time, so that the code stays small: those that follow pass through the
         // first registers.
         let mut first = opaque(0);
@@ -424,9 +426,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 results[register] = values[register];
             }
             let at = |register: usize| {
-                let [y, x] = offset(register, false);
-                let x = column + first / EIGHT_REGISTERS * 8 + x;
-                [(row + y).min(last[0]), x.min(last[1])]
+                let y = row + 8 * (register % EIGHT_REGISTERS / 2);
+                let x = column + (first + register) / EIGHT_REGISTERS * 8 + register % 2;
+                [y.min(last[0]), x.min(last[1])]
             };
             op.finish(at, &mut results);
             for register in AT_A_TIME..Self::BOX_REGISTERS {

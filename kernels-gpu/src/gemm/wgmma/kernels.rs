@@ -192,7 +192,8 @@ macro_rules! wgmma_kernels {
                 // SAFETY: this kernel has the contract of `body`.
                 unsafe {
                     body::<
-                        $source<$input, $a, $b>, [f32; $bn / 2], $output, $op, { $bm / WM }, $cluster,
+                        $source<$input, $a, $b>, [f32; $bn / 2], $output,
+                        $op, { $bm / WM }, $cluster,
                     >(
                         maps, (c, workspace), params, scheduler, ($source(PhantomData), operator),
                     )
@@ -203,9 +204,9 @@ macro_rules! wgmma_kernels {
 }
 
 // The tiles, BM × BN, each with what the names of its kernels have for it and with the blocks of a
-// cluster, and the types: of A and B, of C, and the output operator, with the parameters of one that
-// a launch chooses. An MN-major B has TMA boxes of 64 columns, as have epilogue tiles of 16 bits, so
-// there are 96 columns without those only.
+// cluster, and the types: of A and B, of C, and the output operator, with the parameters of one
+// that a launch chooses. An MN-major B has TMA boxes of 64 columns, as have epilogue tiles of 16
+// bits, so there are 96 columns without those only.
 wgmma_kernels! {
     all: [
         "": 128 x 256 in 1;

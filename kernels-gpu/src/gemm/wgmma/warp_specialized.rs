@@ -281,10 +281,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                 let coord = self.tiles.coord(unit.tile);
                 let row = coord.row + (warpgroup * WM) as u32;
                 let coord = TileCoord { row, ..coord };
-                if !W::C_TRANSPOSED && op.has_finish() {
-                    epilogue.store_finished(&mut accumulators, coord, boxes);
-                } else {
+                if self.scheduler.tma_store != 0 && !op.has_finish() {
                     epilogue.store(&accumulators, coord, boxes);
+                } else {
+                    epilogue.store_any(&mut accumulators, coord, boxes);
                 }
                 if is_clustered {
                     dsmem::wait_for_peers();
