@@ -113,6 +113,9 @@ pub(super) struct Clocks {
     pub since: u32,
     /// The stamp at which the block began.
     pub block_start: u32,
+    /// The first stamp of the launch, or of those that began anew. Older ones may be those of other
+    /// launches: cells are recycled.
+    pub launch_start: u32,
     warps: Vec<View>,
     /// Lanes of each warp that are threads of the block.
     lanes: Vec<u32>,
@@ -144,6 +147,7 @@ impl Clocks {
             now: first,
             since: first,
             block_start: first,
+            launch_start: first,
             warps: vec![View::default(); (count * blocks) as usize],
             lanes,
             extent: (threads, blocks),

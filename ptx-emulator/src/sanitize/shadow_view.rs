@@ -73,7 +73,7 @@ impl ShadowView<'_> {
     #[cold]
     #[inline(never)]
     fn refine(&mut self, shift: u32) {
-        self.cells.refine(shift, self.block.clocks.block_start);
+        self.cells.refine(shift, self.block.clocks.launch_start);
         if let Some(cross_block) = &mut self.cross_block {
             cross_block.refine(shift);
         }

@@ -42,6 +42,7 @@ impl Racecheck {
     /// Brings together what all workers recorded.
     pub(super) fn settle(&mut self) {
         let above = self.block.clocks.now + 1;
+        let start = self.block.clocks.launch_start;
         let own_blocks = Arc::new(std::mem::take(&mut self.block.blocks));
         let mut of_all: Vec<Vec<_>> = vec![Vec::new(); self.global.len()];
         for (allocation, own) in self.global.iter_mut().enumerate() {
@@ -54,7 +55,7 @@ impl Racecheck {
         for (own, mut all) in self.global.iter_mut().zip(of_all) {
             let shift = all.iter().map(|(area, _)| area.cells.shift).min();
             for (area, _) in &mut all {
-                area.refine(shift.unwrap_or(2), above);
+                area.refine(shift.unwrap_or(2), start);
             }
             let mut all = all.into_iter();
             let Some((mut area, blocks)) = all.next() else {

@@ -243,7 +243,7 @@ impl Racecheck {
             _ => {
                 let (base, bytes) = geometry.allocations[allocation];
                 let area = global[allocation].get_or_insert_with(|| {
-                    let cells = ShadowMemory::new(bytes, block.clocks.block_start);
+                    let cells = ShadowMemory::new(bytes, block.clocks.launch_start);
                     let cross_block = CrossBlockRaces::new(bytes, cells.shift);
                     Box::new(Area {
                         base,

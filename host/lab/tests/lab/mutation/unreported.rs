@@ -31,6 +31,7 @@ const CLUSTERS_TO_16_BIT: &[&str] = &[
     "wgmma_f16_nn_pair_64_to_f16",
     "wgmma_f16_nt_pair_64_to_f16",
 ];
+const CLUSTERS_OF_8_BITS: &[&str] = &["wgmma_i8_nt_pair_64x64", "wgmma_fp8_nt_pair_64x64"];
 /// The split-K reduction kernel.
 const REDUCTION: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
 const RS: &[&str] = &["wgmma_tf32_nn_64"];
@@ -43,6 +44,17 @@ const OTHER_ELEMENTS: &[&str] = &["gemm_tf32_64x64_elements", "gemm_i8_64x64_ele
 /// GEMM of 8-bit elements by warpgroups.
 const I8: &[&str] = &["wgmma_i8_nt_64"];
 const FP8: &[&str] = &["wgmma_fp8_nt_64"];
+
+/// Copies of operands.
+const COPIES: &[&str] = &["pack_8", "pack_16", "pack_32"];
+const COPIES_OF_BOTH: &[&str] = &["pack_both_8", "pack_both_16", "pack_both_32"];
+
+/// GEMM of f64.
+const F64: &[&str] = &[
+    "dgemm_90_64x64_nn",
+    "dgemm_90_128x32_nn",
+    "dgemm_90_32x128_nn",
+];
 
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
@@ -69,7 +81,14 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
-        kernels: &[SS, TO_16_BIT, CLUSTERS, CLUSTERS_TO_16_BIT, RS],
+        kernels: &[
+            SS,
+            TO_16_BIT,
+            CLUSTERS,
+            CLUSTERS_TO_16_BIT,
+            RS,
+            CLUSTERS_OF_8_BITS,
+        ],
         kind: "guard",
         source: "warp_specialized: if rows < end {",
         copies: &[0],
@@ -151,12 +170,35 @@ const EQUIVALENT: &[Unreported] = &[
         copies: &[0],
         reason: "Whether rows are cleared: where all are loaded, the range of bytes is empty.",
     },
+    Unreported {
+        kernels: &[
+            &["wgmma_bf16_nt_pair_64", "wgmma_f16_nt_pair_64"],
+            &[
+                "wgmma_bf16_nt_pair_64_to_bf16",
+                "wgmma_f16_nt_pair_64_to_f16",
+            ],
+            RS,
+            I8,
+            FP8,
+        ],
+        kind: "guard",
+        source: "lines: while first < self.lines {",
+        copies: &[0],
+        reason: "Whether a warp has lines of C at all: each store asks again.",
+    },
+    Unreported {
+        kernels: &[&["dgemm_90_128x32_nn", "dgemm_90_32x128_nn"]],
+        kind: "guard",
+        source: "direct: let in_line = to.addr() / size_of::<C>() % of_line;",
+        copies: &[0],
+        reason: "Whether lines of C are aligned: to store them in two parts is right for all.",
+    },
 ];
 
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
     Unreported {
-        kernels: &[ELEMENTS],
+        kernels: &[ELEMENTS, &["gemm_i8_64x64_elements"]],
         kind: "barrier",
         source: "multistage: while k_tile <= k_tiles {",
         copies: &[0],
@@ -171,7 +213,14 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same.",
     },
     Unreported {
-        kernels: &[&["pack_8", "pack_16", "pack_32"]],
+        kernels: &[&["gemm_i8_64x64_nt"]],
+        kind: "barrier",
+        source: "operand: let bytes = if (rows as u32) < self.inside {",
+        copies: &[2],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[COPIES, COPIES_OF_BOTH],
         kind: "guard",
         source: "pack: let is_inside = \
                 shift == 0 || column > 0 && column + 2 * per_vector <= columns;",
@@ -180,21 +229,50 @@ const ELSEWHERE: &[Unreported] = &[
                 shifted out, and no operand here ends within one that these copies load.",
     },
     Unreported {
-        kernels: &[&["dgemm_90_64x64_nn"]],
+        kernels: &[&["pack_both_32"]],
+        kind: "guard",
+        source: "pack: if column + i < columns {",
+        copies: &[1],
+        reason: "Whether an element is of the row: one behind it is of the next row, and goes to \
+                the copy's padding, which no tensor map has.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_8"]],
+        kind: "guard",
+        source: "pack: if index < total && column < pack.columns as usize {",
+        copies: &[1],
+        reason: "The same of a vector.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_8", "pack_transposed_8"]],
+        kind: "guard",
+        source: "pack: *to.wrapping_add(column * pack.to_pitch as usize + row) = element;",
+        copies: &[0],
+        reason: "Whether a row is one of the source: one behind it goes to the copy's padding.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_8", "pack_transposed_8"]],
+        kind: "guard",
+        source: "pack: unsafe { *tile.wrapping_add(offset) = elements[i] };",
+        copies: &[0],
+        reason: "The same, in shared memory.",
+    },
+    Unreported {
+        kernels: &[F64],
         kind: "barrier",
         source: "dgemm_sm_90a: core::arch::asm!(",
         copies: &[0],
         reason: "The barrier of the warp before one lane releases a stage: work units fill each stage once here.",
     },
     Unreported {
-        kernels: &[&["dgemm_90_64x64_nn"]],
+        kernels: &[F64],
         kind: "arrival",
         source: "cp_async: while !unsafe {",
         copies: &[0],
         reason: "The arrival that releases a stage: the same.",
     },
     Unreported {
-        kernels: &[CLUSTERS],
+        kernels: &[CLUSTERS, CLUSTERS_OF_8_BITS],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
         copies: &[0, 1],
@@ -213,6 +291,26 @@ const ELSEWHERE: &[Unreported] = &[
         source: "tma_store: if is_by_tma && leader {",
         copies: &[0, 1],
         reason: "The same.",
+    },
+    Unreported {
+        kernels: &[RS, I8, FP8],
+        kind: "barrier",
+        source: "tma_store: let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);",
+        copies: &[0],
+        reason: "The same, where TMA does not store C.",
+    },
+    Unreported {
+        kernels: &[
+            &["wgmma_bf16_nt_pair_64", "wgmma_f16_nt_pair_64"],
+            &[
+                "wgmma_bf16_nt_pair_64_to_bf16",
+                "wgmma_f16_nt_pair_64_to_f16",
+            ],
+        ],
+        kind: "barrier",
+        source: "tma_store: if is_by_tma || self.elements.transposed {",
+        copies: &[1],
+        reason: "The same, where TMA does not store C.",
     },
     Unreported {
         kernels: &[RS],
@@ -246,12 +344,54 @@ const ELSEWHERE: &[Unreported] = &[
                 tile here.",
     },
     Unreported {
+        kernels: &[&["k_major_8"]],
+        kind: "barrier",
+        source: "k_major: while top < rows {",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_8"]],
+        kind: "barrier",
+        source: "pack: let left = block_x as usize * TILE;",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_16"]],
+        kind: "barrier",
+        source: "pack: let from = from.wrapping_add(matrix * pack.from_stride as usize);",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
         kernels: &[&["pack_transposed_8", "pack_transposed_16"]],
         kind: "guard",
         source: "pack: while top < rows {",
         copies: &[1],
         reason: "Whether a column is read: the element behind a row is one of the next row, \
                 unless that is the last, and is not written.",
+    },
+    Unreported {
+        kernels: &[&["k_major_8"]],
+        kind: "guard",
+        source: "k_major: while top < rows {",
+        copies: &[1],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_8"]],
+        kind: "guard",
+        source: "pack: let left = block_x as usize * TILE;",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[&["pack_both_16"]],
+        kind: "guard",
+        source: "pack: let from = from.wrapping_add(matrix * pack.from_stride as usize);",
+        copies: &[0],
+        reason: "The same.",
     },
     Unreported {
         kernels: &[REDUCTION],
@@ -280,8 +420,30 @@ const ELSEWHERE: &[Unreported] = &[
         kernels: &[FP8],
         kind: "arrival",
         source: "tma: if warp::lane_id() == 0 {",
-        copies: &[6],
-        reason: "The same of a tile.",
+        copies: &[18, 24],
+        reason: "The same of a tile, for each choice of types and of accumulation.",
+    },
+    Unreported {
+        kernels: &[FP8],
+        kind: "arrival",
+        source: "tma: if self.index == S::COUNT as u32 {",
+        copies: &[7],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[FP8],
+        kind: "arrival",
+        source: "promotion: factors = rows.map(|row| row * columns);",
+        copies: &[3],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[I8],
+        kind: "arrival",
+        source: "tma: if warp::lane_id() == 0 {",
+        copies: &[0],
+        reason: "The arrival that releases a stage: k-tiles have 128 elements, and blocks fill \
+                each stage once here.",
     },
     Unreported {
         kernels: &[I8],
@@ -292,21 +454,21 @@ const ELSEWHERE: &[Unreported] = &[
                 and sanitizers judge accesses, not values.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements"]],
+        kernels: &[&["gemm_i8_64x64_elements", "gemm_i8_64x64_nt"]],
         kind: "guard",
         source: "partial_sums: while index < self.split.count {",
         copies: &[0],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements"]],
+        kernels: &[&["gemm_i8_64x64_elements", "gemm_i8_64x64_nt"]],
         kind: "store",
         source: "fix_up: *counter = 0;",
         copies: &[0],
         reason: "The counter is set back for a next launch: there is none here.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements"]],
+        kernels: &[&["gemm_i8_64x64_elements", "gemm_i8_64x64_nt"]],
         kind: "barrier",
         source: "partial_sums: for vector in 0..A::COUNT / VECTOR {",
         copies: &[0],
