@@ -4,7 +4,7 @@
 use super::{COMPUTE_CAPABILITY, Description, DeviceLimits, EightBit, GemmInput, plan_choice};
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
-use kernels_gpu::gemm::mma::k_major::{COLUMNS, ROWS, THREADS};
+use kernels_gpu::gemm::mma::k_major::{THREADS, TILE_K, TILE_MN};
 use kernels_gpu::gemm::planner::KernelSet;
 
 /// The kernel that copies an operand.
@@ -51,8 +51,8 @@ pub(super) fn plan<T: GemmInput>(
     let copies = bytes.into_iter().filter(|&bytes| bytes > 0);
     let (clocks, choice) =
         kernels.plan_of_copies(&copied.problem(device), copies.map(|bytes| bytes as f64))?;
-    let in_place = kernels.plan_of_copies(&description.problem(device), [].into_iter());
-    if in_place.is_some_and(|(in_place, _)| in_place <= clocks) {
+    let unchanged = kernels.plan_of_copies(&description.problem(device), [].into_iter());
+    if unchanged.is_some_and(|(unchanged, _)| unchanged <= clocks) {
         return None;
     }
     let mut plan = plan_choice(&copied, device, &choice);
@@ -96,8 +96,8 @@ fn copy<T: GemmInput>(
         entry: ENTRY,
         compute_capability: COMPUTE_CAPABILITY,
         grid: [
-            tiles(columns, COLUMNS),
-            tiles(rows, ROWS).min(MAX_BLOCKS),
+            tiles(columns, TILE_MN),
+            tiles(rows, TILE_K).min(MAX_BLOCKS),
             matrices(from, side).into(),
         ],
         block: Dim3::new(THREADS as u32, 1, 1),

@@ -224,7 +224,7 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// Whether it is loaded from where it lies.
-    fn is_loaded_in_place(&self, side: usize) -> bool {
+    fn is_loaded_directly(&self, side: usize) -> bool {
         self.lies(side, self.vector()) && !self.is_copied_k_major(side) && !self.is_split()
     }
 
@@ -239,7 +239,7 @@ impl<T: GemmInput> Oriented<T> {
 
     /// Bytes at whose multiples its rows begin where it is loaded from, 128 at most.
     fn row_alignment(&self, side: usize) -> u32 {
-        let elements = match self.is_loaded_in_place(side) {
+        let elements = match self.is_loaded_directly(side) {
             true => self.product.leading[side],
             false => self.padding(),
         };
@@ -265,7 +265,7 @@ impl<T: GemmInput> Oriented<T> {
         let matrices = if stride == 0 { 1 } else { batch };
         let k_major = self.is_k_major(side);
         let turn = self.is_copied_k_major(side);
-        if self.is_loaded_in_place(side) {
+        if self.is_loaded_directly(side) {
             return Operand {
                 region: Region::Input(self.inputs[side]),
                 rows,

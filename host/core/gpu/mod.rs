@@ -419,9 +419,10 @@ impl Gpu {
     /// # }
     /// ```
     ///
-    /// Operators are fused with products of [`half::f16`] and [`half::bf16`] from compute capability
-    /// 8.0 on, and by the kernels of `mma.sync` with those of [`Tf32`](crate::gemm::Tf32), and of
-    /// `f32` with [`Precision::F32Split`](crate::gemm::Precision::F32Split).
+    /// Operators are fused with products of [`half::f16`] and [`half::bf16`] from compute
+    /// capability 8.0 on, and by the kernels of `mma.sync` with those of
+    /// [`Tf32`](crate::gemm::Tf32), and of `f32` with
+    /// [`Precision::F32Split`](crate::gemm::Precision::F32Split).
     ///
     /// # Errors
     /// Those of [`gemm`](Self::gemm); [`Error::Plan`] where no kernel has the precision, fuses

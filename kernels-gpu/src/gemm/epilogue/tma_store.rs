@@ -253,9 +253,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// epilogue tiles `boxes` of the columns from there on, by TMA.
     ///
     /// # Safety
-    /// TMA can store C, and the operator has no [last step](OutputOp::finish). All 128 threads of the warpgroup execute it together, and its MMAs have been waited for.
-    /// `elements`, `scheduler` and `maps` are those of the kernel. No other warpgroup stores these
-    /// rows and epilogue tiles.
+    /// TMA can store C, and the operator has no [last step](OutputOp::finish). All 128 threads of
+    /// the warpgroup execute it together, and its MMAs have been waited for. `elements`,
+    /// `scheduler` and `maps` are those of the kernel. No other warpgroup stores these rows and
+    /// epilogue tiles.
     #[inline(always)]
     pub unsafe fn store<S: Accumulator>(
         &self,
@@ -422,9 +423,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         let mut first = opaque(0);
         while first < Self::BOX_REGISTERS {
             let mut results = [0.0; AT_A_TIME];
-            for register in 0..AT_A_TIME {
-                results[register] = values[register];
-            }
+            results.copy_from_slice(&values[..AT_A_TIME]);
             let at = |register: usize| {
                 let y = row + 8 * (register % EIGHT_REGISTERS / 2);
                 let x = column + (first + register) / EIGHT_REGISTERS * 8 + register % 2;

@@ -5,8 +5,9 @@
 //! The [kernels of 16-bit elements](super::gemm) with another MMA. Four elements lie in a register,
 //! and `ldmatrix` transposes pairs of them, so fragments come from K-major tiles alone. Operands
 //! that lie so are copied by vectors; all others are loaded element by element, and stored to
-//! K-major tiles, or [copied](super::k_major) first where the product is large. Accumulators are i32, whose sums are exact modulo 2³². They go through the main
-//! loop and the epilogue as the f32 of the same bits.
+//! K-major tiles, or [copied](super::k_major) first where the product is large. Accumulators are
+//! i32, whose sums are exact modulo 2³². They go through the main loop and the epilogue as the f32
+//! of the same bits.
 //!
 //! # Thread mapping
 //! That of [`gemm`](super::gemm).

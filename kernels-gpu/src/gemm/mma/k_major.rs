@@ -34,17 +34,17 @@ const PER_WORD: usize = 4;
 const WORDS: usize = 32;
 
 /// Rows of a tile, along k.
-pub const ROWS: usize = WORDS * PER_WORD;
+pub const TILE_K: usize = WORDS * PER_WORD;
 
 /// Columns of a tile.
-pub const COLUMNS: usize = 64;
+pub const TILE_MN: usize = 64;
 
 /// Distance of two columns of a tile, in words: one more than a column has, so that the words of a
 /// row lie in different banks.
 const PITCH: usize = WORDS + 1;
 
 /// Threads along the rows of a tile.
-const THREADS_Y: usize = THREADS / COLUMNS;
+const THREADS_Y: usize = THREADS / TILE_MN;
 
 /// Words that a thread packs.
 const PER_THREAD: usize = WORDS / THREADS_Y;
@@ -59,7 +59,7 @@ const WARPS: usize = THREADS / 32;
 /// # Safety
 /// `from` and `to` are device arrays that do not overlap, with the matrices that the extents and
 /// distances say. `to`, and its rows and matrices, begin at multiples of 16 bytes. The grid has a
-/// block for each [`COLUMNS`] columns in x, any number in y, and the number of matrices in z.
+/// block for each [`TILE_MN`] columns in x, any number in y, and the number of matrices in z.
 /// Blocks have [`THREADS`] threads.
 #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
 pub unsafe fn k_major_8(
@@ -72,17 +72,17 @@ pub unsafe fn k_major_8(
     from_stride: u64,
     to_stride: u64,
 ) {
-    let tile = shared_array![u32; COLUMNS * PITCH];
+    let tile = shared_array![u32; TILE_MN * PITCH];
     let thread = thread::thread_idx_x() as usize;
-    let (x, y) = (thread % COLUMNS, thread / COLUMNS);
+    let (x, y) = (thread % TILE_MN, thread / TILE_MN);
     let (warp, lane) = (thread / 32, thread % 32);
     let [rows, columns] = [rows, columns].map(|extent| extent as usize);
     let [from_pitch, to_pitch] = [from_pitch, to_pitch].map(|pitch| pitch as usize);
     let matrix = thread::block_idx_z() as usize;
     let from = from.wrapping_add(matrix * from_stride as usize);
     let to = to.wrapping_add(matrix * to_stride as usize);
-    let left = thread::block_idx_x() as usize * COLUMNS;
-    let mut top = thread::block_idx_y() as usize * ROWS;
+    let left = thread::block_idx_x() as usize * TILE_MN;
+    let mut top = thread::block_idx_y() as usize * TILE_K;
     while top < rows {
         let mut words = [0; PER_THREAD];
         for i in 0..PER_THREAD {
@@ -96,12 +96,12 @@ pub unsafe fn k_major_8(
             }
         }
         for i in 0..PER_THREAD {
-            // SAFETY: x is less than COLUMNS, and y + THREADS_Y · i less than WORDS, so the word is
+            // SAFETY: x is less than TILE_MN, and y + THREADS_Y · i less than WORDS, so the word is
             // inside of the tile. It is this thread's own.
             unsafe { *tile.wrapping_add(x * PITCH + y + THREADS_Y * i) = words[i] };
         }
         thread::sync_threads();
-        for i in 0..COLUMNS / WARPS {
+        for i in 0..TILE_MN / WARPS {
             let column = warp + WARPS * i;
             let row = top + lane * PER_WORD;
             if left + column < columns && row < to_pitch {
@@ -116,6 +116,6 @@ pub unsafe fn k_major_8(
             }
         }
         thread::sync_threads();
-        top += thread::grid_dim_y() as usize * ROWS;
+        top += thread::grid_dim_y() as usize * TILE_K;
     }
 }

@@ -206,7 +206,7 @@ pub unsafe fn body<
 }
 
 /// Stores a block's accumulators through shared memory, so that a warp stores neighbours: a lane
-/// has four, and stores of these would write each sector of memory in four parts. The first of this
+/// has four, and stores of these would write each sector of memory four times. The first of this
 /// lane are those at `own` in the block's tile, which begins at `block`.
 ///
 /// # Safety

@@ -126,7 +126,7 @@ pub(super) const F32: &[TileCost] = &[
 ];
 
 /// Grid tiles of f64, in clocks of as many FMAs as f32 has. They are fitted to 557 launches of 24
-/// GEMMs on an H100 (`results/h100/tuning/ways-f64.txt`), where the choice takes 1.02 times as long
+/// GEMMs on an H100 (`results/h100/tuning/f64.txt`), where the choice takes 1.02 times as long
 /// as the fastest, on the geometric mean.
 pub(super) const F64: &[TileCost] = &[
     TileCost::at_rate([128, 128], 1.0, 8_700.0, 1.0),

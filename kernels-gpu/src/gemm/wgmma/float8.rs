@@ -246,8 +246,8 @@ macro_rules! float8_kernels {
     };
 }
 
-// The tiles, BM × BN, each with the blocks of a cluster: those for fast accumulation alone, those for
-// scales of matrices or none, and those for all.
+// The tiles, BM × BN, each with the blocks of a cluster: those for fast accumulation alone, those
+// for scales of matrices or none, and those for all.
 float8_kernels! {
     OF_FP8_FAST: f32, 4 {
         wgmma_fp8_nt_pair: 128 x 256 in 2;

@@ -51,8 +51,8 @@ pub(super) struct BlockScales {
 }
 
 impl BlockScales {
-    /// Those of a block tile of accumulators `S`, whose columns lie in one block of B, with the first k-tiles loaded: as many as there are
-    /// [`sets`].
+    /// Those of a block tile of accumulators `S`, whose columns lie in one block of B, with the
+    /// first k-tiles loaded: as many as there are [`sets`].
     ///
     /// # Safety
     /// The scales are those of the matrices, readable, and no thread writes them. k is not 0.

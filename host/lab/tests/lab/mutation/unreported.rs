@@ -191,7 +191,7 @@ const EQUIVALENT: &[Unreported] = &[
         kind: "guard",
         source: "direct: let in_line = to.addr() / size_of::<C>() % of_line;",
         copies: &[0],
-        reason: "Whether lines of C are aligned: to store them in two parts is right for all.",
+        reason: "Whether lines of C are aligned: to store them in two ranges is right for all.",
     },
 ];
 
