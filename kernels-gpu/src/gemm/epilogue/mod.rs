@@ -6,7 +6,7 @@
 //! | [`direct`] | each thread stores its elements: SIMT, `mma.sync` and reduction kernels |
 //! | [`staged`] | through shared memory, so that a warp stores whole rows: `mma.sync` of f32 sums |
 //! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
-//! | [`lines`] | the same where TMA cannot store C: by warps, a row of an epilogue tile at a time |
+//! | `lines` | the same where TMA cannot store C: by warps, a row of an epilogue tile at a time |
 //! | [`convert`] | the operator of 8-bit operands: C of the type that a launch asks for |
 //! | [`fusion`] | bias, activations and residuals, composed of types or given at run time |
 //!
