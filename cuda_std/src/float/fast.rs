@@ -30,6 +30,12 @@ instructions! {
     sqrt(x: f32 = reg32) -> f32 = reg32, "sqrt.approx.f32", host f32::sqrt;
     /// 1 divided by `x` (`rcp.approx`): error of 1 ulp.
     recip(x: f32 = reg32) -> f32 = reg32, "rcp.approx.f32", host f32::recip;
+    /// The same without subnormal numbers, which are 0 (`rcp.approx.ftz`): one instruction of the
+    /// machine, without a case apart for them.
+    recip_ftz(x: f32 = reg32) -> f32 = reg32, "rcp.approx.ftz.f32", host |x: f32| {
+        let flushed = |x: f32| if x.is_subnormal() { x * 0.0 } else { x };
+        flushed(flushed(x).recip())
+    };
     /// `x / y` (`div.approx`): error of 2 ulp for `y` from 2^-126 to 2^126.
     div(x: f32 = reg32, y: f32 = reg32) -> f32 = reg32, "div.approx.f32", host |x, y| x / y;
 }

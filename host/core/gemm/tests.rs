@@ -104,6 +104,22 @@ fn gelu_is_as_accurate_as_it_says() {
     }
 }
 
+/// Infinity and numbers whose exponentials overflow meet no 0 and no infinity: only NaN gives NaN.
+#[test]
+fn activations_of_extreme_values() {
+    use kernels_gpu::gemm::epilogue::fusion::{gelu, gelu_tanh, silu};
+    for activation in [gelu, gelu_tanh, silu] {
+        for x in [130.0, 1e4, 1e20, f32::MAX, f32::INFINITY] {
+            assert_eq!(activation(x), x);
+            let of_negative = activation(-x);
+            assert!(of_negative.abs() < 1e-5, "of {}: {of_negative}", -x);
+        }
+        assert_eq!(activation(-f32::INFINITY), 0.0);
+        assert_eq!(activation(0.0), 0.0);
+        assert!(activation(f32::NAN).is_nan());
+    }
+}
+
 /// Every operator, into a C of either orientation, of f32 or of the type of A and B.
 fn operators_are_fused<T, O>(
     [m, n, k]: [usize; 3],

@@ -54,9 +54,6 @@ pub const fn box_registers(element_bytes: usize) -> usize {
     box_columns(element_bytes) / 8 * EIGHT_REGISTERS
 }
 
-/// Results of a thread that an operator's last step takes together: 16 columns.
-const AT_A_TIME: usize = 2 * EIGHT_REGISTERS;
-
 /// The scaled accumulators of an epilogue tile. With elements of 4 bytes, half of them are used.
 type Values = [f32; box_registers(2)];
 
@@ -369,11 +366,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         // those that have read it. The proxy fence and the last barrier order the writes before the
         // TMA store.
         unsafe {
-            if is_by_tma && leader {
-                slot.wait_until_read();
-            }
-            self.sync(is_by_tma);
             if op.is_source_needed() {
+                self.take(slot, is_by_tma, leader);
                 self.for_each_line_tile(coord, slot, |lines| lines.load());
                 self.sync(is_by_tma);
                 for register in 0..Self::BOX_REGISTERS {
@@ -385,6 +379,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             }
             if ANY && op.has_finish() {
                 self.finish(values, coord);
+            }
+            if !op.is_source_needed() {
+                // Behind the operator, so that it overlaps the reads of the last contents.
+                self.take(slot, is_by_tma, leader);
             }
             if elements.transposed {
                 for register in 0..Self::BOX_REGISTERS {
@@ -406,6 +404,19 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
+    /// Waits until nothing reads what `slot` held before.
+    ///
+    /// # Safety
+    /// As for [`sync`](Self::sync).
+    #[inline(always)]
+    unsafe fn take(&self, slot: Slot, is_by_tma: bool, leader: bool) {
+        if is_by_tma && leader {
+            slot.wait_until_read();
+        }
+        // SAFETY: the contract is that of this function.
+        unsafe { self.sync(is_by_tma) };
+    }
+
     /// The operator's last step for the results of an epilogue tile.
     #[inline(always)]
     fn finish(&self, values: &mut Values, coord: TileCoord) {
@@ -413,30 +424,20 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         let offset = opaque(coord.matrix as usize) * params.stride_c as usize;
         let op = self.op.of_matrix(offset);
         // Opaque: what is computed of it here would else take registers in the main loop.
-        let thread = opaque(thread::thread_idx_x() as usize);
-        let row = coord.row as usize + thread / 32 % 4 * 16 + thread % 32 / 4;
-        let column = coord.column as usize + 2 * (thread % 4);
+        let thread = opaque(thread::thread_idx_x() as usize) as u32;
+        let row = coord.row + thread / 32 % 4 * 16 + thread % 32 / 4;
+        let column = coord.column + 2 * (thread % 4);
         // Beyond the edges of C, what is stored is left out: any element's place will do.
-        let last = [params.m, params.n].map(|extent| opaque(extent as usize) - 1);
-        // A few results at a time, so that the code stays small: those that follow pass through the
-        // first registers.
-        let mut first = opaque(0);
-        while first < Self::BOX_REGISTERS {
-            let mut results = [0.0; AT_A_TIME];
-            results.copy_from_slice(&values[..AT_A_TIME]);
-            let at = |register: usize| {
-                let y = row + 8 * (register % EIGHT_REGISTERS / 2);
-                let x = column + (first + register) / EIGHT_REGISTERS * 8 + register % 2;
-                [y.min(last[0]), x.min(last[1])]
-            };
-            op.finish(at, &mut results);
-            for register in AT_A_TIME..Self::BOX_REGISTERS {
-                values[register - AT_A_TIME] = values[register];
-            }
-            for register in 0..AT_A_TIME {
-                values[Self::BOX_REGISTERS - AT_A_TIME + register] = results[register];
-            }
-            first = rolled(first + AT_A_TIME);
+        let last = [params.m, params.n].map(|extent| opaque(extent as usize) as u32 - 1);
+        let at = |register: usize| {
+            let y = row + 8 * (register % EIGHT_REGISTERS / 2) as u32;
+            let x = column + (register / EIGHT_REGISTERS * 8 + register % 2) as u32;
+            [y.min(last[0]), x.min(last[1])].map(|index| index as usize)
+        };
+        // All results of the epilogue tile at once, so that what is loaded is in flight together.
+        match values.first_chunk_mut::<{ box_registers(4) }>() {
+            Some(half) if size_of::<C>() == 4 => op.finish(at, half),
+            _ => op.finish(at, values),
         }
     }
 
