@@ -6,10 +6,10 @@
 //! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
 //! memory.
 
+mod copied;
 mod copies;
 pub mod float8;
 mod input;
-mod k_major;
 pub mod layout;
 mod operand;
 pub mod options;
@@ -416,7 +416,7 @@ pub fn plan<T: GemmInput>(
         candidates.find(|(_, choice)| tuned.is(choice))
     });
     if measured.is_none()
-        && let Some(plan) = k_major::plan(description, device, kernels)
+        && let Some(plan) = copied::plan(description, device, kernels)
     {
         return Ok(plan);
     }
@@ -676,5 +676,5 @@ pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     kernels
         .map(|(entry, capability)| (entry, capability.into()))
         .chain(PACK_KERNELS.map(|entry| (entry, HOPPER)))
-        .chain([(k_major::ENTRY, COMPUTE_CAPABILITY)])
+        .chain(copied::ENTRIES.map(|entry| (entry, COMPUTE_CAPABILITY)))
 }

@@ -5,6 +5,7 @@
 //! | [`params`] | what a kernel is told of a GEMM |
 //! | [`scheduler`] | tile schedulers: data-parallel, split-K and stream-K tiles, in grouped order |
 //! | [`copy`](mod@copy), [`pipeline`] | operands from global to shared memory; stages and their barriers |
+//! | [`pack_rows`] | operands copied first, whose rows begin anywhere |
 //! | [`simt`], [`mma`], [`wgmma`] | main loops: FP32 units, `mma.sync`, warpgroup MMAs |
 //! | [`reduction`] | partial sums of blocks of one tile, added up |
 //! | [`epilogue`] | α, β and the store of C |
@@ -32,6 +33,7 @@ pub mod copy;
 pub mod element;
 pub mod epilogue;
 pub mod mma;
+pub mod pack_rows;
 pub mod params;
 pub mod pipeline;
 #[cfg(not(target_arch = "nvptx64"))]

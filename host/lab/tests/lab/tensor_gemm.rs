@@ -6,6 +6,7 @@ use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
 use warpladder::check;
+use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::element::TensorInput;
 use warpladder::engine::Engine;
@@ -457,6 +458,47 @@ fn few_rows_across_k_are_copied_along_it() {
     assert_eq!(copies([256, 1, 256], nn), [""; 0]);
 }
 
+/// By warps, on compute capability 8.0: operands whose rows begin anywhere are copied first.
+fn operands_of_warps_are_copied(engine: &dyn Engine) {
+    let device = DeviceLimits::new(2, ComputeCapability::V8_0);
+    let (_, round) = BF16;
+    for (extents, batch) in [([131, 259, 515], 1), ([129, 63, 1001], 2)] {
+        for transposed in LAYOUTS {
+            for padding in [0, 7] {
+                let case = RandomGemm::<_, f32>::new(
+                    extents,
+                    transposed,
+                    padding,
+                    batch,
+                    [0.5, 2.0],
+                    round,
+                );
+                let plan = gemm::plan(&case.product, device, &Choices::new()).unwrap();
+                let copies = plan.launches.iter();
+                let copies = copies
+                    .filter(|launch| launch.entry == "pack_rows_16")
+                    .count();
+                let is_aligned = case.product.aligned_rows();
+                let expected = is_aligned
+                    .into_iter()
+                    .filter(|is_aligned| !is_aligned)
+                    .count();
+                assert_eq!(copies, expected, "{extents:?} {transposed:?} {padding}");
+                for output in case.run(engine, plan, 2) {
+                    check(&case, &output).unwrap_or_else(|difference| {
+                        panic!("{extents:?} {transposed:?} {padding}: {difference}")
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn operands_of_large_products_by_warps_are_copied_first() {
+    operands_of_warps_are_copied(&EmulatorEngine::new());
+}
+
 #[test]
 fn a_batch_may_have_one_matrix_in_common() {
     let (_, round) = BF16;
@@ -475,6 +517,9 @@ fn and_on_a_gpu() {
     let Some(gpu) = gpu::open() else {
         return;
     };
+    if gpu.compute_capability() >= ComputeCapability::V8_0 {
+        operands_of_warps_are_copied(&*gpu);
+    }
     if gpu.compute_capability() != HOPPER {
         println!("skipped: {} has no wgmma", gpu.device_name());
         return;

@@ -31,8 +31,8 @@
 //! "DeepSeek-V3 Technical Report", 2024, section 3.3.2.
 
 use crate::gemm::mma::split::{RANGE_BYTES, Range, SMALL_PRODUCTS, TERMS, split};
+use crate::gemm::pack_rows::{self, Pack};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
-use crate::gemm::wgmma::pack::{self, Pack};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps};
 use core::marker::PhantomData;
@@ -92,7 +92,7 @@ pub unsafe fn split_f32(
             if index < total && column < pack.columns as usize {
                 let row = from.wrapping_add(row * pack.from_pitch as usize);
                 // SAFETY: the tests say that row and column are inside of the source.
-                elements[i][half] = unsafe { pack::load(row, column, pack.columns as usize) };
+                elements[i][half] = unsafe { pack_rows::load(row, column, pack.columns as usize) };
             }
         }
     }

@@ -1,0 +1,187 @@
+//! Products by `mma.sync` whose operands are copied first, where that is faster than to load them
+//! element by element.
+//!
+//! Operands of 8-bit integers are copied to be K-major, all others so that their rows begin at
+//! multiples of 16 bytes.
+
+use super::{
+    COMPUTE_CAPABILITY, Description, DeviceLimits, EightBit, GemmInput, bytes, plan_choice,
+};
+use crate::launch::{Dim3, Param};
+use crate::plan::{Plan, PlannedLaunch};
+use kernels_gpu::gemm::mma::k_major::{self, TILE_K, TILE_MN};
+use kernels_gpu::gemm::pack_rows::{self, Pack};
+use kernels_gpu::gemm::planner::KernelSet;
+
+/// The kernels that copy an operand.
+pub(super) const ENTRIES: [&str; 3] = [K_MAJOR, "pack_rows_16", "pack_rows_32"];
+
+/// The one that copies 8-bit integers.
+const K_MAJOR: &str = "k_major_8";
+
+/// What rows of copies, and copies, begin at multiples of, in bytes.
+const ALIGN: u32 = 256;
+
+/// Most blocks of a grid in y.
+const MAX_BLOCKS: u64 = 65_535;
+
+/// The launches of a product whose operands are copied first; `None` where no copy is needed, or
+/// the product takes less time without.
+pub(super) fn plan<T: GemmInput>(
+    description: &Description<T>,
+    device: DeviceLimits,
+    kernels: &KernelSet,
+) -> Option<Plan> {
+    let [m, n, k] = description.extents;
+    let is_empty = m == 0 || n == 0 || k == 0 || description.batch == 0;
+    let is_by_warps = kernels.whole_k_tiles && kernels.persistent_tiles.is_empty();
+    if !is_by_warps || is_empty {
+        return None;
+    }
+    let is_integer = T::EIGHT_BIT == Some(EightBit::Integer);
+    let is_copied = [0, 1].map(|side| match is_integer {
+        true => description.transposed[side] == (side == 0),
+        false => !description.aligned_rows()[side],
+    });
+    if is_copied == [false; 2] {
+        return None;
+    }
+    let mut copied = *description;
+    let mut sizes = [0; 2];
+    for side in [0, 1].into_iter().filter(|&side| is_copied[side]) {
+        if is_integer {
+            copied.transposed[side] = side == 1;
+        }
+        let [rows, columns] = stored(&copied, side);
+        let pitch = columns.checked_next_multiple_of(ALIGN / size_of::<T>() as u32)?;
+        copied.leading[side] = pitch;
+        copied.aligned[side] = true;
+        let matrix = u64::from(rows) * u64::from(pitch);
+        // A matrix that the batch shares is copied once.
+        if copied.strides[side] != 0 {
+            copied.strides[side] = matrix;
+        }
+        let size = matrix * size_of::<T>() as u64;
+        sizes[side] = size * u64::from(matrices(description, side));
+    }
+    copied.check().ok()?;
+    let copies = sizes.into_iter().filter(|&size| size > 0);
+    let (clocks, choice) =
+        kernels.plan_of_copies(&copied.problem(device), copies.map(|size| size as f64))?;
+    let unchanged = kernels.plan_of_copies(&description.problem(device), [].into_iter());
+    if unchanged.is_some_and(|(unchanged, _)| unchanged <= clocks) {
+        return None;
+    }
+    let mut plan = plan_choice(&copied, device, &choice);
+    let mut launches = Vec::new();
+    for side in [0, 1].into_iter().filter(|&side| is_copied[side]) {
+        let start = plan.workspace_bytes.next_multiple_of(ALIGN.into());
+        plan.workspace_bytes = start + sizes[side];
+        launches.push(match is_integer {
+            true => k_major_copy(description, &copied, side, start),
+            false => row_copy(description, &copied, side, start),
+        });
+        for launch in &mut plan.launches {
+            let operand = |param: &Param| match param {
+                Param::Input(input) if *input == side => {
+                    let elements = sizes[side] / size_of::<T>() as u64;
+                    vec![Param::WorkspaceAt(start), Param::U64(elements)]
+                }
+                _ => vec![param.clone()],
+            };
+            launch.params = launch.params.iter().flat_map(operand).collect();
+        }
+    }
+    launches.append(&mut plan.launches);
+    Some(Plan { launches, ..plan })
+}
+
+/// Rows and columns of a matrix of an operand, as it is stored.
+fn stored<T: GemmInput>(description: &Description<T>, side: usize) -> [u32; 2] {
+    let [m, n, k] = description.extents;
+    let [rows, columns] = [[m, k], [k, n]][side];
+    match description.transposed[side] {
+        true => [columns, rows],
+        false => [rows, columns],
+    }
+}
+
+/// Matrices of an operand.
+fn matrices<T: GemmInput>(description: &Description<T>, side: usize) -> u32 {
+    match description.strides[side] {
+        0 => 1,
+        _ => description.batch,
+    }
+}
+
+/// The launch that copies an operand of 8-bit integers to behind `start` bytes of the workspace.
+fn k_major_copy<T: GemmInput>(
+    from: &Description<T>,
+    to: &Description<T>,
+    side: usize,
+    start: u64,
+) -> PlannedLaunch {
+    let [rows, columns] = stored(from, side);
+    let tiles = |extent: u32, of_tile: usize| u64::from(extent).div_ceil(of_tile as u64);
+    PlannedLaunch {
+        entry: K_MAJOR,
+        compute_capability: COMPUTE_CAPABILITY,
+        grid: [
+            tiles(columns, TILE_MN),
+            tiles(rows, TILE_K).min(MAX_BLOCKS),
+            matrices(from, side).into(),
+        ],
+        block: Dim3::new(k_major::THREADS as u32, 1, 1),
+        cluster: Dim3::ONE,
+        shared_bytes: 0,
+        params: vec![
+            Param::InputPtr(side),
+            Param::WorkspaceAt(start),
+            Param::U32(rows),
+            Param::U32(columns),
+            Param::U32(from.leading[side]),
+            Param::U32(to.leading[side]),
+            Param::U64(from.strides[side]),
+            Param::U64(to.strides[side]),
+        ],
+    }
+}
+
+/// The launch that copies the rows of an operand to behind `start` bytes of the workspace.
+fn row_copy<T: GemmInput>(
+    from: &Description<T>,
+    to: &Description<T>,
+    side: usize,
+    start: u64,
+) -> PlannedLaunch {
+    let [rows, columns] = stored(from, side);
+    let pack = Pack {
+        rows,
+        columns,
+        from_pitch: from.leading[side],
+        to_pitch: to.leading[side],
+        from_stride: from.strides[side],
+        to_stride: to.strides[side],
+    };
+    let element_bytes = size_of::<T>() as u32;
+    PlannedLaunch {
+        entry: match element_bytes {
+            2 => "pack_rows_16",
+            _ => "pack_rows_32",
+        },
+        compute_capability: COMPUTE_CAPABILITY,
+        grid: [
+            pack_rows::copy_blocks(rows, pack.to_pitch, element_bytes),
+            1,
+            matrices(from, side).into(),
+        ],
+        block: Dim3::new(pack_rows::THREADS as u32, 1, 1),
+        cluster: Dim3::ONE,
+        shared_bytes: 0,
+        params: vec![
+            Param::InputPtr(side),
+            Param::WorkspaceAt(start),
+            Param::Bytes(bytes(&pack)),
+        ],
+    }
+}
