@@ -66,7 +66,7 @@ pub const SGEMM: KernelSet = KernelSet {
     takes_fusion: false,
     persistent_takes_fusion: false,
     whole_k_tiles: false,
-    by_elements: cost::BY_ELEMENTS,
+    by_elements: cost::BY_ELEMENTS_32,
     reductions: &[
         ReductionMode::LastBlock,
         ReductionMode::Cluster,
@@ -131,17 +131,16 @@ pub const OF_BF16_TO_BF16: KernelSet =
     portable_16_bits(portable::OF_BF16_TO_BF16, "gemm_reduce_to_bf16");
 
 /// f16 on tensor cores by `mma.sync`, with accumulators and C of f32.
-pub const OF_F16_80: KernelSet = by_warps(gemm::OF_F16, SGEMM.reduce, cost::MMA_16);
+pub const OF_F16_80: KernelSet = by_warps_16(gemm::OF_F16, SGEMM.reduce);
 
 /// bf16 by `mma.sync`, with accumulators and C of f32.
-pub const OF_BF16_80: KernelSet = by_warps(gemm::OF_BF16, SGEMM.reduce, cost::MMA_16);
+pub const OF_BF16_80: KernelSet = by_warps_16(gemm::OF_BF16, SGEMM.reduce);
 
 /// f16 by `mma.sync`, with a C of f16.
-pub const OF_F16_TO_F16_80: KernelSet = by_warps(gemm::OF_F16, OF_F16_TO_F16.reduce, cost::MMA_16);
+pub const OF_F16_TO_F16_80: KernelSet = by_warps_16(gemm::OF_F16, OF_F16_TO_F16.reduce);
 
 /// bf16 by `mma.sync`, with a C of bf16.
-pub const OF_BF16_TO_BF16_80: KernelSet =
-    by_warps(gemm::OF_BF16, OF_BF16_TO_BF16.reduce, cost::MMA_16);
+pub const OF_BF16_TO_BF16_80: KernelSet = by_warps_16(gemm::OF_BF16, OF_BF16_TO_BF16.reduce);
 
 /// TF32 by `mma.sync`, with a C of f32.
 pub const OF_TF32_80: KernelSet = by_warps(gemm::OF_TF32, SGEMM.reduce, cost::MMA_TF32);
@@ -251,6 +250,14 @@ const fn by_warps(
         whole_k_tiles: true,
         costs,
         ..portable_16_bits(tiles, reduce)
+    }
+}
+
+/// The same of elements of 16 bits.
+const fn by_warps_16(tiles: &'static [TileConfig], reduce: &'static str) -> KernelSet {
+    KernelSet {
+        by_elements: cost::BY_ELEMENTS_16,
+        ..by_warps(tiles, reduce, cost::MMA_16)
     }
 }
 

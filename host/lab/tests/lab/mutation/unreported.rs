@@ -48,6 +48,7 @@ const FP8: &[&str] = &["wgmma_fp8_nt_64"];
 /// Copies of operands.
 const COPIES: &[&str] = &["pack_8", "pack_16", "pack_32"];
 const COPIES_OF_BOTH: &[&str] = &["pack_both_8", "pack_both_16", "pack_both_32"];
+const COPIES_BY_WARPS: &[&str] = &["pack_rows_16", "pack_rows_32"];
 
 /// GEMM of f64.
 const F64: &[&str] = &[
@@ -220,9 +221,9 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same.",
     },
     Unreported {
-        kernels: &[COPIES, COPIES_OF_BOTH],
+        kernels: &[COPIES, COPIES_OF_BOTH, COPIES_BY_WARPS],
         kind: "guard",
-        source: "pack: let is_inside = \
+        source: "pack_rows: let is_inside = \
                 shift == 0 || column > 0 && column + 2 * per_vector <= columns;",
         copies: &[0, 1, 2, 7],
         reason: "Whether the aligned vectors lie in the row: what they have of other rows is \
@@ -231,15 +232,15 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["pack_both_32"]],
         kind: "guard",
-        source: "pack: if column + i < columns {",
+        source: "pack_rows: if column + i < columns {",
         copies: &[1],
         reason: "Whether an element is of the row: one behind it is of the next row, and goes to \
                 the copy's padding, which no tensor map has.",
     },
     Unreported {
-        kernels: &[&["pack_both_8"]],
+        kernels: &[&["pack_both_8"], COPIES_BY_WARPS],
         kind: "guard",
-        source: "pack: if index < total && column < pack.columns as usize {",
+        source: "pack_rows: if index < total && column < pack.columns as usize {",
         copies: &[1],
         reason: "The same of a vector.",
     },
