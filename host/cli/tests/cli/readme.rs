@@ -189,6 +189,8 @@ fn random_ratios(folder: &Path) -> String {
             "wgmma_bf16",
             "wgmma_bf16_narrow",
             "gemm_mma_bf16",
+            "gemm_mma_f16",
+            "gemm_mma_tf32",
             "wgmma_fp8",
         ] {
             let path = folder.join(format!("compare-random-{start}{kernel}.json"));
