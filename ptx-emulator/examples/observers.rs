@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{name}: {:.2}", plain.as_secs_f64() * 1e3);
         let show = |what: &str, took: Duration| {
             let (ms, times) = (took.as_secs_f64() * 1e3, took.div_duration_f64(plain));
-            println!("  {what:10} {ms:8.2} {times:6.1}");
+            println!("  {what:18} {ms:8.2} {times:6.1}");
         };
         show("counters", time(&kernel, &config, size, Counters::new)?);
         for (what, tools) in [
@@ -50,6 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 time(&kernel, &config, size, || Sanitizer::new(tools))?,
             );
         }
+        let both = || (Counters::new(), Sanitizer::new(&[Tool::Memcheck]));
+        show("counters, memcheck", time(&kernel, &config, size, both)?);
+        let both = || (Counters::new(), Sanitizer::new(&Tool::ALL));
+        show("counters, all four", time(&kernel, &config, size, both)?);
     }
     Ok(())
 }

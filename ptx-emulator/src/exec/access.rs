@@ -9,7 +9,7 @@ use super::warp_ops::{lanes, read, write};
 use crate::address_space::{RANK_SHIFT, space_of, window};
 use crate::ir::{AccessKind, Address, AddressBase, InstructionId, Load, Space, Store};
 use crate::observer::{
-    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, StoredValues, Wants,
+    Accesses, AsyncAccess, Event, EventSink, Issuer, MemoryAccess, Progress, StoredValues,
 };
 
 /// A loaded value as its register holds it.
@@ -47,7 +47,7 @@ pub(super) fn lane_addresses(
     }
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// The lanes' addresses before any translation.
     #[inline(always)]
     fn addresses(&self, address: &Address) -> [u64; LANES] {
@@ -231,7 +231,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let mut addresses = [0; LANES];
         let space = self.resolve_into(&load.address, mask, &mut addresses);
-        let in_order = O::STRONG_IN_ORDER && load.strong && space == Space::Global;
+        let in_order = self.observer.strong_in_order() && load.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
         self.patterns[index].observe_other(self.lane_offsets);
@@ -292,7 +292,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let mut addresses = [0; LANES];
         let space = self.resolve_into(&store.address, mask, &mut addresses);
-        let in_order = O::STRONG_IN_ORDER && store.strong && space == Space::Global;
+        let in_order = self.observer.strong_in_order() && store.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
         self.patterns[self.program.loads.len() + index].observe_other(self.lane_offsets);

@@ -9,7 +9,7 @@ use super::run::{Outcome, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::ir::{AccessKind, Space};
-use crate::observer::{Issuer, Observer, Progress};
+use crate::observer::{EventSink, Issuer, Progress};
 
 /// Words of the largest copy.
 const WORDS: usize = 4;
@@ -88,7 +88,7 @@ impl CopyQueue {
     }
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// `cp.async`
     pub(super) fn async_copy(&mut self, index: u32, mask: u32) -> Outcome {
         let copy = &self.program.async_copies[index as usize];

@@ -11,10 +11,10 @@ use crate::ir::{
     AccessKind, Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
     Reg64, Space, WideFunction,
 };
-use crate::observer::Observer;
+use crate::observer::EventSink;
 use ptx_syntax::ast::Type;
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     #[inline(never)]
     pub(super) fn atomic(&mut self, index: u32, mask: u32) -> Outcome {
         let atomic = &self.program.atomics[index as usize];
@@ -26,7 +26,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let (space, addresses) = self.resolve(&atomic.address, mask);
         let bytes = atomic.ty.bytes();
         let launch = self.launch;
-        let in_order = O::STRONG_IN_ORDER && space == Space::Global;
+        let in_order = self.observer.strong_in_order() && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
         if !self.atomic_together(atomic, space, &addresses, mask) {
@@ -93,7 +93,7 @@ impl<O: Observer> Run<'_, '_, O> {
             WideFunction::Exchange | WideFunction::CompareExchange => AccessKind::Atomic,
         };
         let launch = self.launch;
-        let in_order = O::STRONG_IN_ORDER && space == Space::Global;
+        let in_order = self.observer.strong_in_order() && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, kind, 16, (mask, true), &addresses);
         for lane in lanes(mask) {

@@ -9,12 +9,12 @@ use super::run::Run;
 use super::vector::{LANES, Lanes32};
 use super::warp_ops::lanes;
 use crate::ir::{Atomic, AtomicFunction, Register, Space};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 use ptx_syntax::ast::Type;
 
 const ORDER: Ordering = Ordering::SeqCst;
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// An atomic of all lanes of a mask, lane by lane in their order; false, with nothing done,
     /// where some lane would fault, or the operands are no words.
     pub(super) fn atomic_together(

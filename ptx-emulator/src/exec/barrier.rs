@@ -7,7 +7,7 @@ use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
 use crate::error::{Fault, FaultKind};
 use crate::ir::{Barrier, BarrierKind, InstructionId, Terminator};
-use crate::observer::{BarrierComplete, Event, Observer, WarpContext};
+use crate::observer::{BarrierComplete, Event, EventSink, WarpContext};
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
@@ -54,7 +54,7 @@ impl BarrierState {
     }
 }
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<O: EventSink> Worker<'_, '_, O> {
     /// Lanes arrive at barriers; usually all at the same one.
     pub(super) fn arrive(
         &mut self,

@@ -17,7 +17,7 @@ use super::{Launch, simd};
 use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
 use crate::ir::{Calls, InstructionId, Program, Terminator};
-use crate::observer::{Event, Observer, WarpContext};
+use crate::observer::{Event, EventSink, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
@@ -100,7 +100,7 @@ impl Round {
     }
 }
 
-impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
+impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
     pub(crate) fn new(launch: &'w Launch<'l>, observer: &'w mut O) -> Self {
         let program = &launch.kernel.0.program;
         let count = launch.threads.div_ceil(32);
@@ -213,7 +213,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
 
     /// Gives each warp of the block a turn.
     pub(super) fn run_round(&mut self, round: &mut Round) -> Result<Turn, Box<Fault>> {
-        if O::STEPS {
+        if self.observer.steps() {
             return self.step_round(round);
         }
         for warp in 0..self.warps.len() {
@@ -234,7 +234,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             self.warps[index].poll_again();
         }
         while let Some((at, limit)) = self.warps[index].choose() {
-            if O::STEPS
+            if self.observer.steps()
                 && let Some(turn) = self.pause(index, at)
             {
                 return Ok(turn);
@@ -246,7 +246,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 && self.polls.has_polled()
             {
                 self.warps[index].splits[at].block = block;
-                if O::STEPS {
+                if self.observer.steps() {
                     self.put_off(index, at);
                 }
                 let repeats = block == entered && self.polls.only_polled();
@@ -266,7 +266,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
                     // An observer that steps stops the lanes before they have reached others.
-                    if !O::STEPS || block >= limit {
+                    if !self.observer.steps() || block >= limit {
                         split.turns = 0;
                     }
                 }
@@ -274,7 +274,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
                     split.turns += 1;
-                    if O::STEPS {
+                    if self.observer.steps() {
                         self.put_off(index, at);
                     }
                     if self.launch.is_stopped(self.group_index) {
@@ -303,7 +303,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                         mask: split.mask,
                         live,
                     };
-                    if O::STEPS {
+                    if self.observer.steps() {
                         self.take_back();
                     }
                 }

@@ -7,9 +7,9 @@ use super::warp_ops::lanes;
 use crate::address_space;
 use crate::error::FaultKind;
 use crate::ir::{Call, CallTarget, Calls, InstructionId, Terminator};
-use crate::observer::{Event, Observer, WarpContext};
+use crate::observer::{Event, EventSink, WarpContext};
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<O: EventSink> Worker<'_, '_, O> {
     /// The calls that lead to the function of a frame of a warp.
     pub(super) fn calls(&self, index: usize, frame: u32) -> Calls {
         let frames = &self.warps[index].frames;

@@ -20,7 +20,7 @@ use crate::address_space::OUTSIDE;
 use crate::aligned::Aligned;
 use crate::error::{AccessFault, Fault, FaultKind};
 use crate::ir::{AccessKind, InstructionId, Space, Terminator};
-use crate::observer::{Event, Observer};
+use crate::observer::{Event, EventSink};
 
 /// A block of a group while another one runs.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl ClusterBarrier {
     }
 }
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<O: EventSink> Worker<'_, '_, O> {
     /// Blocks of the group.
     pub(super) fn block_count(&self) -> u32 {
         self.peers.len().max(1) as u32

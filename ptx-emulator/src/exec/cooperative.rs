@@ -17,7 +17,7 @@ use crate::error::{Fault, LaunchError};
 use crate::ir::{Constant, Program, Space, Special};
 use crate::launch::LaunchConfig;
 use crate::memory::Memory;
-use crate::observer::{Event, Observer};
+use crate::observer::{Event, EventSink};
 
 /// Rounds in which the warps of a block have done nothing but use up their shares, after which
 /// another block runs: they may poll by loads that are not recognised as such.
@@ -192,7 +192,7 @@ impl Launch<'_> {
     }
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// Lanes have read by a strong load: in a cooperative launch their warp's turn ends at the next
     /// basic block, since it may poll.
     #[cold]
@@ -224,7 +224,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<O: EventSink> Worker<'_, '_, O> {
     /// Runs the blocks of a cooperative launch to their end; whether the launch was stopped.
     pub(super) fn run_grid(&mut self) -> Result<bool, Box<Fault>> {
         let mut stalled = 0;
@@ -271,7 +271,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 return Ok(Turn::Stopped);
             }
             // An observer that steps sees the blocks in turn.
-            let goes_on = !O::STEPS
+            let goes_on = !self.observer.steps()
                 && (round.progress && (!round.spent || spent < MAX_SPENT_ROUNDS)
                     || !round.progress && self.advance_bulk()?);
             spent = match round.spent {

@@ -6,7 +6,7 @@ use super::run::{Outcome, RawFault, Run};
 use crate::address_space::{CONST_BASE, GLOBAL_BASE, OUTSIDE, of_cluster};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, Space};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
 pub(super) fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
@@ -43,7 +43,7 @@ enum Wrong {
     ReadOnly,
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// Bounds, alignment and writability of one lane's access.
     pub(super) fn check(
         &self,

@@ -12,10 +12,10 @@ use super::vector::{LANES, Lanes32, Registers};
 use super::{Launch, simd};
 use crate::ir::{AccessKind, InstructionId, Load, Register, Space, Store};
 use crate::observer::{
-    Accesses, Event, MemoryAccess, Observer, RepeatedAccess, RepeatedLoads, Wants, WarpContext,
+    Accesses, Event, EventSink, MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext,
 };
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// All lanes at once; false, with nothing done, where the access is out of bounds, misaligned,
     /// or left to the slow path.
     #[inline(always)]
@@ -164,7 +164,7 @@ impl Sources<'_, '_> {
     /// A load of a row or of one address; false, with nothing done, unless its addresses are known
     /// to be in bounds and observers of type `O` have been notified of it.
     #[inline(always)]
-    pub(super) fn read_again<O: Observer>(
+    pub(super) fn read_again<O: EventSink>(
         &self,
         pattern: &mut AccessPattern,
         registers: &mut [Lanes32],
@@ -197,7 +197,7 @@ impl Sources<'_, '_> {
 
 /// Reports an access of a full warp.
 #[inline(always)]
-fn observe_regular<'a, O: Observer>(
+fn observe_regular<'a, O: EventSink>(
     observer: &mut O,
     context: &WarpContext<'_>,
     pattern: &mut AccessPattern,
@@ -261,7 +261,7 @@ fn store_local(local: &mut [Lanes32], store: &Store, row: usize, r: &Registers<'
 /// Reports the first access of a pattern.
 #[cold]
 #[inline(never)]
-fn observe_first<O: Observer>(
+fn observe_first<O: EventSink>(
     observer: &mut O,
     context: &WarpContext<'_>,
     access: &MemoryAccess<'_>,

@@ -10,7 +10,7 @@ use super::vector::{LANES, Lanes32, Registers, store_lanes32};
 use super::warp_ops::{lanes, read, write};
 use crate::address_space::GLOBAL_BASE;
 use crate::ir::{Load, Reg32, Register, Space, Store};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 
 /// The memory that holds the accesses of all lanes.
 pub(super) enum Backing<'a> {
@@ -30,7 +30,7 @@ impl Backing<'_> {
     }
 }
 
-impl<'r, O: Observer> Run<'r, '_, O> {
+impl<'r, O: EventSink> Run<'r, '_, O> {
     /// Where the accesses of all lanes lie, of `bytes` bytes each. None where they lie in several
     /// allocations or in memory that is not accessed like this, or where any of them would fault.
     #[inline(always)]

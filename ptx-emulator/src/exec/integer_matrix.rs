@@ -8,7 +8,7 @@ use super::simd;
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::ir::{MatrixInputs, Mma};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 
 /// An element of A or B.
 fn widen(bits: u32, inputs: MatrixInputs) -> i64 {
@@ -37,7 +37,7 @@ pub(super) fn accumulate(c: u32, sum: i64, saturates: bool) -> u32 {
 /// Columns of B.
 pub(super) const COLUMNS: usize = 8;
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// The sums of the products for each element of D, by rows. They need less than 32 bits: at
     /// most 64 products of 16 bits each.
     fn sums(&self, product: &Mma, a: &[u32], b: &[u32]) -> Vec<i32> {

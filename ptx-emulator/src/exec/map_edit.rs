@@ -4,13 +4,13 @@ use super::run::{Outcome, RawFault, Run};
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
 use crate::ir::{ALLOCA_BYTES, AccessKind, Address, MapAction, Space};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Bytes that an edit reads or writes at a time.
 const PART: u32 = 8;
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// `tensormap.replace` by each lane, or `tensormap.cp_fenceproxy` by the warp as one.
     #[inline(never)]
     pub(super) fn edit_tensor_map(&mut self, index: u32, mask: u32) -> Outcome {

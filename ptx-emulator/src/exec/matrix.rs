@@ -18,7 +18,7 @@ use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
 use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Register, Space, Sums};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 
 /// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
 const ROW_BYTES: u32 = 16;
@@ -29,7 +29,7 @@ const MAX_ROWS: usize = 16;
 /// Columns of B.
 const COLUMNS: usize = 8;
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     pub(super) fn matrix(&mut self, index: u32, mask: u32) -> Outcome {
         if mask != u32::MAX {
             return Err(Box::new(RawFault {

@@ -14,7 +14,7 @@ use crate::ir::{
     AccessKind, BarrierAction, BarrierObject, Calls, InstructionId, Phase, Space, Terminator,
 };
 use crate::observer::{
-    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants, WarpContext,
+    Accesses, AsyncAccess, Event, EventSink, Issuer, MemoryAccess, Progress, WarpContext,
 };
 
 /// The lane that operates on an mbarrier, which may belong to another block.
@@ -49,7 +49,7 @@ pub(super) fn registers<'w>(warp: &'w mut Warp, frame: &Frame) -> Registers<'w> 
     }
 }
 
-impl<'l, O: Observer> Worker<'_, 'l, O> {
+impl<'l, O: EventSink> Worker<'_, 'l, O> {
     /// Lanes execute an mbarrier instruction, one after the other. Whether others should run next.
     pub(super) fn barrier_object(
         &mut self,

@@ -56,7 +56,9 @@ use crate::error::{Fault, LaunchError};
 use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
-use crate::observer::{Event, LaunchContext, NoObserver, ObservedLaunch, Observer};
+use crate::observer::{
+    Event, EventSink, Indirect, LaunchContext, NoObserver, ObservedLaunch, Observer,
+};
 use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
 
@@ -101,20 +103,39 @@ impl ObservedLaunch<'_> {
     /// # Errors
     /// As [`Kernel::launch_observed`].
     pub fn run<O: Observer>(self, observer: &mut O) -> Result<Report, LaunchError> {
-        let level = simd::Level::detect();
-        let (kernel, memory) = (self.kernel, self.memory);
-        launch_at(level, kernel, memory, self.config, self.args, observer)
+        launch_at(simd::Level::detect(), self, observer, work)
+    }
+
+    /// Runs it on the executor that is compiled with this crate, which calls the observer through
+    /// a table of functions; see [`Observer::launch`].
+    ///
+    /// # Errors
+    /// As [`Kernel::launch_observed`].
+    pub fn run_indirect<O: Observer>(self, observer: &mut O) -> Result<Report, LaunchError> {
+        launch_at(
+            simd::Level::detect(),
+            self,
+            observer,
+            |launch, own, fault| work_indirectly(launch, &mut Indirect::new(own), fault),
+        )
     }
 }
 
+/// A worker's part of a launch under an observer of type `O`: [`work`].
+type Work<O> = fn(&Launch<'_>, &mut O, &Mutex<Option<(u64, Fault)>>) -> u64;
+
 fn launch_at<O: Observer>(
     level: simd::Level,
-    kernel: &Kernel,
-    memory: &Memory,
-    config: &LaunchConfig,
-    args: &Args,
+    observed: ObservedLaunch<'_>,
     observer: &mut O,
+    work: Work<O>,
 ) -> Result<Report, LaunchError> {
+    let ObservedLaunch {
+        kernel,
+        memory,
+        config,
+        args,
+    } = observed;
     let launch = Launch::new(level, kernel, memory, config, args)?;
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);
@@ -131,21 +152,22 @@ fn launch_at<O: Observer>(
         cooperative: launch.is_cooperative(),
         workspace: launch.workspace(),
     };
-    observer.notify(Event::LaunchStart(&context));
+    Observer::notify(observer, Event::LaunchStart(&context));
     let issued = if workers == 1 {
         Ok(work(&launch, observer, &fault))
     } else {
-        run_workers(&launch, workers, observer, &fault)
+        run_workers(&launch, workers, observer, &fault, work)
     };
     if !O::MARKS_WRITTEN {
         memory.assume_written();
     }
     let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
     memory.print(launch.all_printed(fault.as_ref().map(|(group, _)| *group)));
-    observer.notify(Event::LaunchEnd {
+    let end = Event::LaunchEnd {
         launch: &context,
         fault: fault.as_ref().map(|(_, fault)| fault),
-    });
+    };
+    Observer::notify(observer, end);
     let issued = issued?;
     if launch.is_stepped_out() {
         return Err(LaunchError::Stopped);
@@ -165,6 +187,7 @@ fn run_workers<O: Observer>(
     workers: usize,
     observer: &mut O,
     fault: &Mutex<Option<(u64, Fault)>>,
+    work: Work<O>,
 ) -> Result<u64, LaunchError> {
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -191,7 +214,7 @@ fn run_workers<O: Observer>(
 }
 
 /// Runs groups of blocks until none is left; returns the instructions issued.
-fn work<O: Observer>(
+fn work<O: EventSink>(
     launch: &Launch<'_>,
     observer: &mut O,
     fault: &Mutex<Option<(u64, Fault)>>,
@@ -199,7 +222,7 @@ fn work<O: Observer>(
     let mut worker = Worker::new(launch, observer);
     while let Some((index, first)) = launch.next_group() {
         let outcome = worker.run_group(index, first);
-        if O::STEPS
+        if worker.observer.steps()
             && let Err(fault) = &outcome
         {
             worker.pause_at_fault(fault);
@@ -215,6 +238,16 @@ fn work<O: Observer>(
         }
     }
     worker.finish()
+}
+
+/// [`work`] for observers of all types, in one compiled form.
+#[inline(never)]
+fn work_indirectly(
+    launch: &Launch<'_>,
+    observer: &mut Indirect<'_>,
+    fault: &Mutex<Option<(u64, Fault)>>,
+) -> u64 {
+    work(launch, observer, fault)
 }
 
 #[cfg(test)]
@@ -244,7 +277,13 @@ mod tests {
             args.push_u64(matrix).push_u64(count);
             args.push_u64(c).push_u32(size).push_u32(size);
             let config = LaunchConfig::new([size / 16, size / 16, 1], [16, 16, 1]);
-            launch_at(level, &tiled, &memory, &config, &args, &mut NoObserver).expect("runs");
+            let launch = ObservedLaunch {
+                kernel: &tiled,
+                memory: &memory,
+                config: &config,
+                args: &args,
+            };
+            launch_at(level, launch, &mut NoObserver, work).expect("runs");
             let mut bytes = vec![0; values.len()];
             memory.read(c, &mut bytes).expect("in bounds");
             bytes

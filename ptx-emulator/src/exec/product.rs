@@ -16,7 +16,7 @@ use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{MatrixInputs, Mma, Register, Scales, Sums};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 
 /// Columns of B.
 const COLUMNS: usize = 8;
@@ -27,7 +27,7 @@ const QUAD: usize = 4;
 /// Where the elements of a fragment are: lane, register and part of the register of an element.
 type Backing = (usize, usize, usize);
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// D = A · B + C in the general way.
     pub(super) fn mma_general(&mut self, product: &Mma) -> Outcome {
         let kind = Kind {

@@ -8,10 +8,10 @@ use super::{lane, simd};
 use crate::ir::{
     FloatFormat, InstructionId, IntegerFunction, LaneFunction, LaneOp, Op, Register, Timer,
 };
-use crate::observer::{Event, Observer};
+use crate::observer::{Event, EventSink};
 use ptx_syntax::ast::Type;
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// Operations that are too rare for the loop.
     #[inline(never)]
     pub(super) fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {

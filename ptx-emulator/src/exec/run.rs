@@ -13,7 +13,7 @@ use super::warpgroup::WgmmaQueue;
 use super::{Launch, arithmetic, simd};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, InstructionId, MicroOp, Op, Program, Terminator, Ternary};
-use crate::observer::{Event, Observer, Wants, WarpContext, WarpSync, WarpSyncKind};
+use crate::observer::{Event, EventSink, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
 pub(crate) type Outcome = Result<(), Box<RawFault>>;
@@ -84,7 +84,7 @@ pub(crate) struct Run<'r, 'l, O> {
     pub info: u32,
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// Runs the lanes of `mask` from `block` on, up to a block of at least `limit`.
     ///
     /// `FULL`: the lanes are all that the warp has left, so whole registers may be written.
@@ -98,7 +98,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let program = self.program;
         let mut has_run = false;
         loop {
-            if block >= limit || O::STEPS && has_run {
+            if block >= limit || self.observer.steps() && has_run {
                 return Ok(Stop::At(block));
             }
             has_run = true;

@@ -63,7 +63,7 @@ use super::{integer_matrix, rare};
 #[cfg(test)]
 use crate::ir::LaneFunction;
 use crate::ir::{LaneOp, MatrixInputs, Shuffle};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 pub(super) use compare::{compare_wide, compare_words};
 pub(super) use gather::{Places, Words, can_gather, gather, gather_row};
 pub(super) use halves::halves;
@@ -142,7 +142,7 @@ impl Instructions for Avx512 {
 }
 
 /// [`Run::segment`] with the vector instructions of `level`; `full` becomes its type parameter.
-pub(crate) fn segment<O: Observer>(
+pub(crate) fn segment<O: EventSink>(
     level: Level,
     full: bool,
     run: &mut Run<'_, '_, O>,
@@ -177,7 +177,7 @@ pub(crate) fn segment<O: Observer>(
 }
 
 #[inline(never)]
-fn portable<O: Observer, const FULL: bool>(
+fn portable<O: EventSink, const FULL: bool>(
     run: &mut Run<'_, '_, O>,
     block: u32,
     mask: u32,
@@ -188,7 +188,7 @@ fn portable<O: Observer, const FULL: bool>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi2")]
-fn avx2<O: Observer, const FULL: bool>(
+fn avx2<O: EventSink, const FULL: bool>(
     run: &mut Run<'_, '_, O>,
     block: u32,
     mask: u32,
@@ -199,7 +199,7 @@ fn avx2<O: Observer, const FULL: bool>(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
-fn avx512<O: Observer, const FULL: bool>(
+fn avx512<O: EventSink, const FULL: bool>(
     run: &mut Run<'_, '_, O>,
     block: u32,
     mask: u32,

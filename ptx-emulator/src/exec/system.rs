@@ -10,7 +10,7 @@ use crate::address_space::{RANK_SHIFT, space_of, window};
 use crate::error::FaultKind;
 use crate::heap::{FreeError, HeapSite};
 use crate::ir::{AccessKind, InstructionId, Reg32, Space, SystemFunction};
-use crate::observer::Observer;
+use crate::observer::EventSink;
 use crate::printf;
 
 /// Most bytes of a string that a call reads.
@@ -34,7 +34,7 @@ struct PrintArguments<'a, 'r, 'l, O> {
     lane: usize,
 }
 
-impl<O: Observer> PrintArguments<'_, '_, '_, O> {
+impl<O: EventSink> PrintArguments<'_, '_, '_, O> {
     fn next(&mut self, bytes: u32) -> Result<u64, Box<RawFault>> {
         let address = self.at.checked_next_multiple_of(u64::from(bytes));
         let address = address.unwrap_or(u64::MAX - 7);
@@ -43,7 +43,7 @@ impl<O: Observer> PrintArguments<'_, '_, '_, O> {
     }
 }
 
-impl<O: Observer> printf::Arguments for PrintArguments<'_, '_, '_, O> {
+impl<O: EventSink> printf::Arguments for PrintArguments<'_, '_, '_, O> {
     type Error = Box<RawFault>;
 
     fn word(&mut self) -> Result<u32, Self::Error> {
@@ -59,7 +59,7 @@ impl<O: Observer> printf::Arguments for PrintArguments<'_, '_, '_, O> {
     }
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// A call of a function that the driver provides, lane by lane.
     pub(super) fn system_call(&mut self, index: u32, mask: u32) -> Outcome {
         let program = self.program;

@@ -14,7 +14,7 @@ use super::warp_ops::{self, lanes};
 use crate::address_space::{WINDOW, cluster_address, of_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, AtomicFunction, BulkCopy, BulkData, BulkDirection, Reg32, Space};
-use crate::observer::{AsyncAccess, Event, Issuer, Observer, Progress, Wants};
+use crate::observer::{AsyncAccess, Event, EventSink, Issuer, Progress};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 use ptx_syntax::ast::Type;
 
@@ -119,7 +119,7 @@ fn reduction(
     Ok(Some((function, ty)))
 }
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<O: EventSink> Worker<'_, '_, O> {
     /// Lanes issue copies, each its own.
     pub(super) fn bulk_copy(
         &mut self,

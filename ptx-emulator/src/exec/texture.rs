@@ -15,7 +15,7 @@ use crate::error::{AccessFault, FaultKind};
 use crate::ir::{
     AccessKind, ImageQuery, Level, Outside, Reg32, Space, TexelResult, TextureAction, TextureOp,
 };
-use crate::observer::{Observer, Wants};
+use crate::observer::EventSink;
 use crate::texture::{
     AddressMode, Filter, Image, ImageKind, Object, Sampler, TexelFormat, Texture,
 };
@@ -29,7 +29,7 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
     })
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     /// Lanes with the same handles act together.
     #[inline(never)]
     pub(super) fn texture(&mut self, index: u32, mask: u32) -> Outcome {

@@ -12,7 +12,7 @@ use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Wgmma, WgmmaA};
-use crate::observer::{Issuer, Observer, Progress, Wants};
+use crate::observer::{EventSink, Issuer, Progress};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
@@ -109,7 +109,7 @@ fn element_bytes(inputs: MatrixInputs) -> u64 {
     }
 }
 
-impl<O: Observer> Run<'_, '_, O> {
+impl<O: EventSink> Run<'_, '_, O> {
     pub(super) fn wgmma(&mut self, product: &Wgmma) -> Outcome {
         let bytes = element_bytes(product.inputs);
         let depth = (DEPTH_BYTES / bytes) as usize;

@@ -16,7 +16,7 @@ use crate::ir::{
     AccessKind, FloatFormat, FloatFunction, MatrixInputs, Reg32, Register, Rounding, Space, Sums,
     Wmma, WmmaMove,
 };
-use crate::observer::{Observer, Wants};
+use crate::observer::EventSink;
 use ptx_syntax::ast::Type;
 
 /// Most elements of A and of B.
@@ -25,7 +25,7 @@ const FACTORS: usize = 512;
 /// Elements of C and D, of floats.
 const SUMS: usize = 256;
 
-impl<'r, O: Observer> Run<'r, '_, O> {
+impl<'r, O: EventSink> Run<'r, '_, O> {
     pub(super) fn wmma_move(&mut self, moved: &WmmaMove) -> Outcome {
         let WmmaMove {
             stores,

@@ -2,12 +2,14 @@
 
 mod access;
 mod event;
+mod sink;
 
 pub use access::{Accesses, AsyncAccess, Issuer, MemoryAccess, Progress, StoredValues};
 pub(crate) use access::{Form, RepeatedAccess, RepeatedLoads};
 pub use event::{
     BarrierComplete, Event, Interest, LaunchContext, WarpContext, WarpSync, WarpSyncKind,
 };
+pub(crate) use sink::{EventSink, Indirect};
 
 use crate::error::LaunchError;
 use crate::kernel::Kernel;
@@ -19,8 +21,13 @@ use crate::stepping::{Paused, Resume};
 ///
 /// Every worker thread has an observer of its own, made by [`Observer::fork`] and merged through
 /// [`Observer::join`] in the order of the workers; a block runs on one worker from start to end,
-/// and those of a cluster or of a cooperative launch do so in turn. The executor is compiled for
-/// each type of observer, so that an event outside of [`Observer::INTEREST`] costs nothing.
+/// and those of a cluster or of a cooperative launch do so in turn.
+///
+/// The executor that serves all types of observers is compiled with this crate. An event outside of
+/// [`Observer::INTEREST`] costs it a test, any other one a call through a table. For an observer
+/// that [runs launches itself](Observer::launch) the executor is compiled once more, in the crate
+/// of that observer, which takes several seconds; an event outside of its interest then costs
+/// nothing.
 ///
 /// An observer that wraps others forwards events by [`Observer::notify`]:
 ///
@@ -96,28 +103,15 @@ pub trait Observer: Send + Sized {
 
     /// Runs a launch under this observer: what [`Kernel::launch_observed`] does.
     ///
-    /// The executor is compiled for each observer, in the crate that uses it and with that crate's
-    /// optimisation. An observer that provides this method itself, with the same body, has the
-    /// executor compiled in its own crate for all of its users.
+    /// The executor that runs it is compiled once, with the emulator, and calls the observer
+    /// through a table of functions. An observer that cannot spare that time provides this method
+    /// itself, by [`ObservedLaunch::run`].
     ///
     /// # Errors
     /// As [`Kernel::launch_observed`].
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
-        launch.run(self)
+        launch.run_indirect(self)
     }
-}
-
-/// Whether events that are expensive to make are of interest.
-pub(crate) trait Wants {
-    const ACCESSES: bool;
-    const ASYNC_ACCESSES: bool;
-    const WARP_SYNCS: bool;
-}
-
-impl<O: Observer> Wants for O {
-    const ACCESSES: bool = O::INTEREST.contains(Interest::ACCESS);
-    const ASYNC_ACCESSES: bool = O::INTEREST.contains(Interest::ASYNC_ACCESS);
-    const WARP_SYNCS: bool = O::INTEREST.contains(Interest::WARP_SYNC);
 }
 
 /// A launch that is about to run; see [`Observer::launch`].

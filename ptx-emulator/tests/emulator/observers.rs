@@ -1,6 +1,4 @@
 //! Several observers of one launch, and accesses that repeat.
-//!
-//! The executor is compiled for each type of observer: all tests have one in common, [`All`].
 
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{

@@ -2,6 +2,7 @@
 //! factors, errors, and elements outside of the range of terms, on the emulator and, where there is
 //! one, on a GPU.
 
+use crate::common::drawn::Drawn;
 use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use kernels_gpu::gemm::planner::{Decomposition, GemmPlan};
@@ -182,7 +183,7 @@ fn products_in_terms_are_as_accurate_as_fused_multiply_adds() {
     let engine = EmulatorEngine::new();
     let ks: &[u32] = match std::env::var("WARPLADDER_TEST").as_deref() {
         Ok("full") => &[64, 1000, 1024, 2048, 4096, 8192, 65536],
-        _ => &[64, 1000, 8192],
+        _ => &[64, 1000, 4096],
     };
     for &k in ks {
         for (name, elements) in distributions {
@@ -256,6 +257,7 @@ fn products_outside_of_the_range_of_terms_are_right() {
 #[test]
 fn sanitizers_find_nothing_in_products_in_terms() {
     let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
+    let drawn = Drawn::new(&engine, "products in terms under sanitizers");
     for (extents, transposed, scale) in [
         ([130, 72, 40], [false, false], 1.0),
         ([33, 31, 17], [true, true], 1.0),
@@ -265,7 +267,9 @@ fn sanitizers_find_nothing_in_products_in_terms() {
         let mut case = case(extents, transposed, 3, 1, 2.0);
         case.a.iter_mut().for_each(|element| *element *= scale);
         for choice in by_warpgroups(&case, 4) {
-            case.run(&engine, planned(&case, &choice), 2);
+            if drawn.takes(&format!("{extents:?} {scale} {choice:?}"), false) {
+                case.run(&engine, planned(&case, &choice), 2);
+            }
         }
     }
     let findings = engine.findings();

@@ -8,7 +8,7 @@ use super::block::{Round, Turn, Worker};
 use super::launch::Launch;
 use crate::error::Fault;
 use crate::ir::Register;
-use crate::observer::Observer;
+use crate::observer::EventSink;
 use crate::stepping::{Resume, Step};
 
 /// What a worker does for an observer that steps.
@@ -40,7 +40,7 @@ impl Launch<'_> {
     }
 }
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<O: EventSink> Worker<'_, '_, O> {
     /// Gives each warp of the block a turn, in the order that the observer wants.
     pub(super) fn step_round(&mut self, round: &mut Round) -> Result<Turn, Box<Fault>> {
         let mut warp = 0;
