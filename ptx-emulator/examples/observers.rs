@@ -50,10 +50,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 time(&kernel, &config, size, || Sanitizer::new(tools))?,
             );
         }
-        let both = || (Counters::new(), Sanitizer::new(&[Tool::Memcheck]));
-        show("counters, memcheck", time(&kernel, &config, size, both)?);
-        let both = || (Counters::new(), Sanitizer::new(&Tool::ALL));
-        show("counters, all four", time(&kernel, &config, size, both)?);
+        for (what, tools) in [
+            ("counters, memcheck", &[Tool::Memcheck][..]),
+            ("counters, all four", &Tool::ALL),
+        ] {
+            let both = || (Counters::new(), Sanitizer::new(tools));
+            show(what, time(&kernel, &config, size, both)?);
+        }
     }
     Ok(())
 }

@@ -55,8 +55,8 @@ use crate::stepping::{Paused, Resume};
 /// }
 /// ```
 pub trait Observer: Send + Sized {
-    /// The events that [`Observer::event`] is called with. Without [`Interest::ACCESS`] the
-    /// executor does not even collect the addresses.
+    /// The events that [`Observer::event`] is called with. Where [`ObservedLaunch::run`] runs the
+    /// launch, addresses are not even collected without [`Interest::ACCESS`].
     const INTEREST: Interest = Interest::ALL;
 
     /// Whether the order of a warp's loads between two of its stores does not matter to the

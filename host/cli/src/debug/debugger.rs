@@ -12,7 +12,7 @@ use ptx_emulator::sanitize::Tool;
 use ptx_emulator::stepping::{LaneState, Paused, Resume, Step};
 use ptx_emulator::{
     Args, Event, InstructionId, Interest, Kernel, LaunchConfig, LaunchContext, LaunchError, Memory,
-    ObservedLaunch, Observer, Report, Sanitizer,
+    Observer, Sanitizer,
 };
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -402,10 +402,6 @@ impl Observer for Debugger {
             }
         }
         self.resume(paused, &step)
-    }
-
-    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
-        launch.run(self)
     }
 }
 

@@ -73,11 +73,7 @@ fn every_kernel<T, C>(
 {
     let mut kernels = None;
     let mut entries = HashSet::new();
-    let types = format!("products of {} into {}", T::NAME, C::TYPE);
-    let drawn = Drawn::new(
-        engine,
-        format!("{types} for compute capability {capability}"),
-    );
+    let drawn = Drawn::products::<T, C>(engine, capability);
     for (turn, (multiprocessors, extents)) in CASES.into_iter().enumerate() {
         let device = DeviceLimits::new(multiprocessors, capability);
         for (transposed, padding, factors) in [
@@ -95,8 +91,8 @@ fn every_kernel<T, C>(
                 if !seen.insert((choice.entry, way)) {
                     continue;
                 }
-                let case_name = format!("{turn} {transposed:?} {choice:?}");
-                if !drawn.takes(&case_name, entries.insert(choice.entry)) {
+                let name = format!("{turn} {transposed:?} {choice:?}");
+                if !drawn.takes(&name, entries.insert(choice.entry)) {
                     continue;
                 }
                 let plan = gemm::plan_choice(&case.product, device, &choice);
@@ -104,7 +100,9 @@ fn every_kernel<T, C>(
                 for output in outputs {
                     let k = extents[2] as usize;
                     case.check(&output, tolerance(k))
-                        .unwrap_or_else(|difference| panic!("{types}, {choice:?}: {difference}"));
+                        .unwrap_or_else(|difference| {
+                            panic!("{} into {}, {choice:?}: {difference}", T::NAME, C::TYPE)
+                        });
                 }
             }
         }

@@ -71,13 +71,7 @@ where
     T: GemmInto<C> + Into<f64>,
     C: Element,
 {
-    let name = format!(
-        "products of {} into {} for compute capability {}",
-        T::NAME,
-        C::TYPE,
-        device.compute_capability
-    );
-    let drawn = Drawn::new(engine, name);
+    let drawn = Drawn::products::<T, C>(engine, device.compute_capability);
     let mut entries = HashSet::new();
     let turns = |turn: usize| match engine.kind() {
         EngineKind::Gpu => 0..VARIANTS.len(),

@@ -2,7 +2,10 @@
 
 use std::cell::Cell;
 use test_sample::Sample;
+use warpladder::device::ComputeCapability;
+use warpladder::element::Element;
 use warpladder::engine::{Engine, EngineKind};
+use warpladder::gemm::GemmInto;
 
 /// A test's cases, drawn one by one, counted, and reported at the end.
 pub struct Drawn {
@@ -27,6 +30,16 @@ impl Drawn {
             ran: Cell::new(0),
             all: Cell::new(0),
         }
+    }
+
+    /// Products of `T` into `C` by the kernels for a compute capability.
+    pub fn products<T: GemmInto<C>, C: Element>(
+        engine: &dyn Engine,
+        capability: ComputeCapability,
+    ) -> Self {
+        let (from, into) = (T::NAME, C::TYPE);
+        let name = format!("products of {from} into {into} for compute capability {capability}");
+        Drawn::new(engine, name)
     }
 
     /// Whether a case runs: where it is drawn, where it `must`, and where it is the first.
