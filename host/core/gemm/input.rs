@@ -15,7 +15,7 @@ use kernels_gpu::gemm::planner::kernel_set::{
     OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_F32_SPLIT_90, OF_FP8_90,
     OF_FP8_BLOCKS_90, OF_FP8_BLOCKS_TO_16_BITS_90, OF_FP8_FAST_90, OF_FP8_FAST_TO_16_BITS_90,
     OF_FP8_TO_16_BITS_90, OF_I8_80, OF_I8_90, OF_I8_TO_16_BITS_90, OF_TF32_80, OF_TF32_90, SGEMM,
-    SGEMM_PORTABLE,
+    SGEMM_90, SGEMM_PORTABLE,
 };
 
 /// An element type of A and B: `f32` and `f64`, which C has as well; [`f16`](struct@f16), [`bf16`],
@@ -174,8 +174,9 @@ impl GemmInput for f32 {
     const NAME: &'static str = "f32";
 
     fn kernels(compute_capability: ComputeCapability, _: bool) -> &'static KernelSet {
-        match newest(compute_capability, &[COMPUTE_CAPABILITY]) {
+        match newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) {
             PORTABLE => &SGEMM_PORTABLE,
+            HOPPER => &SGEMM_90,
             _ => &SGEMM,
         }
     }

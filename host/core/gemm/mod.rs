@@ -350,6 +350,18 @@ impl<T: GemmInput> Description<T> {
         })
     }
 
+    /// Whether the rows of C start at multiples of a vector of four elements, or of 16 bytes.
+    fn c_vectors(&self) -> bool {
+        let bytes = if self.c_16bit {
+            2
+        } else {
+            size_of::<T::Output>()
+        };
+        let per_vector = (16 / bytes).min(4) as u32;
+        self.leading[2].is_multiple_of(per_vector)
+            && (self.batch == 1 || self.strides[2].is_multiple_of(per_vector.into()))
+    }
+
     /// What the choice of a kernel depends on.
     pub fn problem(&self, device: DeviceLimits) -> GemmProblem {
         let [m, n, k] = self.extents;
@@ -360,6 +372,7 @@ impl<T: GemmInput> Description<T> {
             aligned_rows: self.aligned_rows(),
             row_alignment: [16; 2],
             fused: !self.fusion.is_none(),
+            c_vectors: self.c_vectors(),
             tma_store: false,
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),

@@ -1,5 +1,6 @@
 //! Candidates for a matrix multiplication (GEMM), each checked and timed on the device.
 
+use crate::engine::copies_beyond_cache;
 use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
 use kernels_gpu::gemm::planner::GemmPlan;
@@ -18,7 +19,7 @@ use warpladder::timing::median;
 const MAX_TIMES_THE_BEST: f64 = 2.0;
 
 /// The most candidates that are timed.
-const MAX_CANDIDATES: usize = 32;
+const MAX_CANDIDATES: usize = 48;
 
 /// A sample is of as many products as take this long, in seconds: well above the cost of waiting
 /// for them.
@@ -150,13 +151,19 @@ fn shortlist<T: GemmElement>(
     all
 }
 
-/// The matrices of a product on the device.
+/// The matrices of a product on the device, in as many copies as keep a launch from finding them in
+/// the cache.
 struct Bench<'e, T> {
     engine: &'e dyn Engine,
-    inputs: [(Buffer<'e>, u64); 2],
-    output: Buffer<'e>,
+    copies: Vec<Matrices<'e>>,
     output_len: usize,
     factors: [T; 2],
+}
+
+/// One copy of them.
+struct Matrices<'e> {
+    inputs: [(Buffer<'e>, u64); 2],
+    output: Buffer<'e>,
 }
 
 impl<'e, T: GemmElement> Bench<'e, T> {
@@ -165,29 +172,42 @@ impl<'e, T: GemmElement> Bench<'e, T> {
         description: &Description<T>,
         problem: &Product<T>,
     ) -> Result<Self, EngineError> {
+        let output_len = problem.output_len();
+        let output_bytes = output_len * size_of::<T>();
         let input = |index: usize| {
             let values = &problem.inputs()[index];
             let buffer = Buffer::new(engine, size_of_val(&values[..]))?;
             buffer.upload(values)?;
             Ok::<_, EngineError>((buffer, values.len() as u64))
         };
-        let output_len = problem.output_len();
+        let copy = |_| {
+            Ok(Matrices {
+                inputs: [input(0)?, input(1)?],
+                output: Buffer::new(engine, output_bytes)?,
+            })
+        };
+        let input_bytes: usize = problem.inputs().iter().map(|v| size_of_val(&v[..])).sum();
+        let copies = copies_beyond_cache(engine, (input_bytes + output_bytes) as u64);
         Ok(Bench {
             engine,
-            inputs: [input(0)?, input(1)?],
-            output: Buffer::new(engine, output_len * size_of::<T>())?,
+            copies: (0..copies).map(copy).collect::<Result<_, EngineError>>()?,
             output_len,
             factors: [description.alpha, description.beta],
         })
     }
 
-    fn enqueue(&self, prepared: &Prepared, workspace: &Buffer<'_>) -> Result<(), EngineError> {
+    fn enqueue(
+        &self,
+        prepared: &Prepared,
+        workspace: &Buffer<'_>,
+        matrices: &Matrices<'_>,
+    ) -> Result<(), EngineError> {
         let operands = Operands {
-            inputs: &self
+            inputs: &matrices
                 .inputs
                 .each_ref()
                 .map(|(buffer, len)| (buffer.ptr(), *len)),
-            output: self.output.ptr(),
+            output: matrices.output.ptr(),
             workspace: workspace.ptr(),
             // These kernels read none.
             maps: DevicePtr(0),
@@ -205,19 +225,20 @@ impl<'e, T: GemmElement> Bench<'e, T> {
         problem: &Product<T>,
     ) -> Result<Verdict, EngineError> {
         let mut output = vec![T::NAN; self.output_len];
-        self.output.upload(&output)?;
-        self.enqueue(prepared, workspace)?;
+        let matrices = &self.copies[0];
+        matrices.output.upload(&output)?;
+        self.enqueue(prepared, workspace, matrices)?;
         self.engine.synchronize()?;
-        self.output.download(&mut output)?;
+        matrices.output.download(&mut output)?;
         Ok(problem.check(&output))
     }
 
     /// The time of one product, in milliseconds.
     fn time(&self, prepared: &Prepared, workspace: &Buffer<'_>) -> Result<f64, EngineError> {
-        let seconds = |products: u32| {
+        let seconds = |products: usize| {
             let start = Instant::now();
-            for _ in 0..products {
-                self.enqueue(prepared, workspace)?;
+            for matrices in self.copies.iter().cycle().take(products) {
+                self.enqueue(prepared, workspace, matrices)?;
             }
             self.engine.synchronize()?;
             Ok::<_, EngineError>(start.elapsed().as_secs_f64())
@@ -226,7 +247,7 @@ impl<'e, T: GemmElement> Bench<'e, T> {
         if self.engine.kind() == EngineKind::Emulator {
             return Ok(once * 1e3);
         }
-        let products = (SAMPLE_SECONDS / once).ceil().clamp(1.0, 100.0) as u32;
-        Ok(seconds(products)? / f64::from(products) * 1e3)
+        let products = (SAMPLE_SECONDS / once).ceil().clamp(1.0, 100.0) as usize;
+        Ok(seconds(products)? / products as f64 * 1e3)
     }
 }

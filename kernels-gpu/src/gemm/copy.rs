@@ -109,18 +109,35 @@ pub struct Panel<T> {
 /// The most copies of a thread that need an offset of their own.
 const MAX_OFFSETS: usize = 16;
 
-/// Neighbours along k that neighbouring threads copy of a K-major operand: 32 or 64 bytes, whole
-/// sectors.
-const THREADS_ALONG_K: usize = 8;
-
 /// Elements between the end of a k-row and the start of the next in shared memory. K-rows then
 /// start 16 or 32 bytes apart in the banks, which keeps transposing copies and the loads of MMA
 /// fragments free of conflicts.
 pub const PADDING: usize = 4;
 
-/// Copies tiles of `BK` × `BMN` elements, by `THREADS` threads.
-pub struct TileLoader<T, const LAYOUT: u32, const BMN: usize, const BK: usize, const THREADS: usize>
-{
+/// What an element's index along m or n is changed by, exclusive or, in k-row `k` of a tile in
+/// shared memory, where `k_threads` threads copy a K-major row. Four k-rows of f64 fill the banks
+/// with every other vector of 16 bytes. The next four have the others, so that 16 threads along k
+/// store to different banks.
+pub const fn swizzle<T: CopyElement>(k_threads: usize, k: usize) -> usize {
+    if k_threads > 8 {
+        k / 4 % 2 * T::VECTOR
+    } else {
+        0
+    }
+}
+
+/// Copies tiles of `BK` × `BMN` elements, by `THREADS` threads. Of a K-major operand,
+/// `THREADS_ALONG_K` neighbouring threads copy neighbours along k: whole sectors of a few rows.
+/// Each line that a warp copies from takes time of the L1 cache; the offsets of more rows take
+/// registers.
+pub struct TileLoader<
+    T,
+    const LAYOUT: u32,
+    const BMN: usize,
+    const BK: usize,
+    const THREADS: usize,
+    const THREADS_ALONG_K: usize,
+> {
     /// This thread's first element of the next k-tile.
     from: *const T,
     /// Elements from one k-tile to the next.
@@ -137,8 +154,14 @@ struct Position {
     i: usize,
 }
 
-impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const THREADS: usize>
-    TileLoader<T, LAYOUT, BMN, BK, THREADS>
+impl<
+    T: CopyElement,
+    const LAYOUT: u32,
+    const BMN: usize,
+    const BK: usize,
+    const THREADS: usize,
+    const THREADS_ALONG_K: usize,
+> TileLoader<T, LAYOUT, BMN, BK, THREADS, THREADS_ALONG_K>
 {
     /// Distance of two k-rows of a tile in shared memory.
     pub const PITCH: usize = BMN + PADDING;
@@ -170,10 +193,16 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
                     && BMN / Self::PASS_ROWS <= MAX_OFFSETS
             );
             assert!(
-                THREADS.is_multiple_of(Self::ROW_VECTORS)
-                    && (BK * Self::ROW_VECTORS).is_multiple_of(THREADS)
+                LAYOUT != layout::MN_MAJOR
+                    || THREADS.is_multiple_of(Self::ROW_VECTORS)
+                        && (BK * Self::ROW_VECTORS).is_multiple_of(THREADS)
             );
             assert!(THREADS.is_multiple_of(BMN) || BMN.is_multiple_of(THREADS));
+            assert!(Self::PASS_ROWS.is_multiple_of(4) && BMN.is_multiple_of(4));
+            assert!(
+                (Self::PITCH * size_of::<T>()).is_multiple_of(32)
+                    || swizzle::<T>(THREADS_ALONG_K, 4) == 0
+            );
         }
         let Position { k, i } = Self::position();
         let extent = panel.extent as usize;
@@ -221,7 +250,8 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
             from: panel.matrix.wrapping_add(start),
             advance: advance as u32,
             offsets,
-            to: ((k * Self::PITCH + i) * size_of::<T>()) as u32,
+            to: ((k * Self::PITCH + (i ^ swizzle::<T>(THREADS_ALONG_K, k))) * size_of::<T>())
+                as u32,
         }
     }
 
@@ -282,9 +312,12 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
         k_extent: usize,
         enabled: bool,
     ) {
+        // A thread's first k-row and `k` have no bit of their indices in common, and those of `i`
+        // lie above the swizzle's.
         let to = |k: usize, i: usize| {
+            let first = self.to ^ (swizzle::<T>(THREADS_ALONG_K, k) * size_of::<T>()) as u32;
             stage
-                .at(self.to)
+                .at(first)
                 .at(((k * Self::PITCH + i) * size_of::<T>()) as u32)
         };
         let exists = |k: usize| Self::position().k + k < k_extent;

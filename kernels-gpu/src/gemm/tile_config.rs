@@ -2,7 +2,8 @@
 //!
 //! A kernel's constants are a type that implements [`Tile`]. Each stack has one table of them, of
 //! which the kernels are generated, for the device, and a [`TileConfig`] of each, for the host:
-//! [`sgemm`](super::simt::sgemm), [`mma`](super::mma::main_loop), [`wgmma`](super::wgmma::kernels).
+//! [`simt`](super::simt::main_loop), [`mma`](super::mma::main_loop),
+//! [`wgmma`](super::wgmma::kernels).
 //!
 //! The SIMT and `mma.sync` kernels take `(a, len, b, len, c, workspace, params, scheduler)`: the
 //! operands as slices, C, the workspace for partial sums or null, and by value a
@@ -35,6 +36,9 @@ pub trait Tile {
     const CLUSTER_SIZE: u32 = 1;
     /// Blocks that fit on an SM of the largest GPUs.
     const BLOCKS_PER_SM: u32 = 1;
+    /// Whether a launch may begin before the one in front has ended: see
+    /// [`griddepcontrol`](cuda_std::griddepcontrol). It needs compute capability 9.0.
+    const OVERLAPS: bool = false;
     /// The longest [promotion interval](super::simt::promotion), if any, in elements along k.
     const PROMOTION_INTERVAL: Option<u32> = None;
 }

@@ -5,6 +5,7 @@ use super::comparer::{CompareError, Comparer};
 use super::comparison::{Heuristics, OtherPeer};
 use super::products::Products;
 use crate::catalogue::{self, Rung};
+use crate::engine::copies_beyond_cache;
 use crate::peer::product::{DataType, Product};
 use crate::problem::product::dense_strides;
 use crate::problem::{Operation, Problem, Shape};
@@ -57,13 +58,6 @@ impl fmt::Display for Peer {
     }
 }
 
-/// All copies of the data together are this multiple of the L2 cache, so that a launch finds
-/// nothing of an earlier one.
-const TIMES_L2: u64 = 3;
-
-/// Most copies of the data.
-const MAX_SETS: u64 = 64;
-
 /// Both contestants.
 pub(super) struct Contestants<'e> {
     engine: &'e GpuEngine,
@@ -98,9 +92,8 @@ impl<'e> Contestants<'e> {
         let engine = comparer.engine;
         let (rung, shape) = (admitted.rung(), admitted.shape());
         let (inputs, output) = rung.operation.elements(shape);
-        let set_bytes = ((inputs + output) as u64 * rung.element.bytes()).max(1);
-        let l2 = u64::from(engine.properties().l2_bytes);
-        let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MAX_SETS);
+        let set_bytes = (inputs + output) as u64 * rung.element.bytes();
+        let sets = copies_beyond_cache(engine, set_bytes);
         let ours = sets_of(engine, admitted, problem, sets)?;
         let refused = |advice| CompareError::Peer {
             rung: rung.name,

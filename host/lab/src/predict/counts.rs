@@ -197,7 +197,9 @@ fn small_plans(plan: PlanFn, whole: &Plan, request: &PlanRequest) -> Option<(u32
         launches.map(|launch| launch.entry).collect()
     };
     let wanted = kernels(whole);
-    let sizes = [2, 4].map(|times| [times * MIN_EXTENT, times * MIN_EXTENT, 2 * MIN_EXTENT]);
+    // Large tiles pay where k is long, and where there are many.
+    let sizes =
+        [[2, 2, 2], [2, 2, 4], [4, 4, 2]].map(|times| times.map(|times| times * MIN_EXTENT));
     let candidates = sizes
         .into_iter()
         .flat_map(|least| [1, 2, 4, 8].map(|multiprocessors| (multiprocessors, least)));

@@ -7,11 +7,12 @@
 //! fragment of B, an element a lane.
 //!
 //! # Thread mapping
-//! A block of 8 warps has a block tile of 128 × 128, with warp tiles of 64 × 32. Others are of 64 ×
-//! 64, and, for few columns or rows, of 128 × 32 and 32 × 128. A lane loads the
-//! elements of two fragments of A, or of B, as one vec2: rows 2g and 2g + 1 for lane group g. So
-//! the fragments take every other row, and a lane ends up with four neighbouring columns of C. They
-//! go through shared memory, so that a warp stores whole lines of a row.
+//! A block of 8 warps has a block tile of 128 × 128, with warp tiles of 64 × 32. Others have warp
+//! tiles of 32 × 16: of 64 × 64 and 32 × 64, and, for few columns or rows, of 128 × 32 and 32 ×
+//! 128. A lane loads the elements of two fragments of A, or of B, as one vec2: rows 2g and 2g + 1
+//! for lane group g. So the fragments take every other row, and a lane ends up with four
+//! neighbouring columns of C. They go through shared memory, so that a warp stores whole lines of a
+//! row.
 //!
 //! # Preconditions
 //! As for `sgemm`; vectors have 2 elements.
@@ -56,4 +57,4 @@ fn warp_mma<const A: usize, const B: usize>(
 }
 // ANCHOR_END: multiply
 
-dgemm_instances! { dgemm, warp_mma }
+dgemm_instances! { dgemm, warp_mma, 3, false }

@@ -3,7 +3,8 @@
 //! # Idea
 //! Hopper's tensor cores take the 8 × 8 × 4 MMAs of the generation before at half of their rate.
 //! MMAs of 16 rows use all of it. Those of k8 and k16 were slower here, because they need more
-//! fragments at once.
+//! fragments at once. A launch begins while the one in front ends, as in
+//! [`sgemm`](crate::gemm::simt::sgemm_sm_90a).
 //!
 //! # Thread mapping
 //! As in [`dgemm`](crate::gemm::mma::dgemm): the two fragments of a vec2 of A are the upper and the
@@ -13,7 +14,7 @@
 //! As for `dgemm`.
 //!
 //! # What changed since the rung before
-//! Against `dgemm`: the shape of the MMA.
+//! Against `dgemm`: the shape of the MMA, and launches that overlap.
 //!
 //! # Source
 //! Beyond the sources; PTX ISA, "mma.sync", `.m16n8k4` with `.f64`.
@@ -70,4 +71,4 @@ fn mma_m16n8k4(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64) 
     }
 }
 
-dgemm_instances! { dgemm_90, warp_mma }
+dgemm_instances! { dgemm_90, warp_mma, 5, true }

@@ -1,7 +1,7 @@
 //! The parts of `dgemm` that all GPU generations share: all but the shape of the MMA.
 
 use crate::gemm::GemmParams;
-use crate::gemm::copy::{PADDING, Panel, TileLoader};
+use crate::gemm::copy::{PADDING, Panel, TileLoader, swizzle};
 use crate::gemm::element::Output;
 use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::OutputOp;
@@ -10,6 +10,7 @@ use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::griddepcontrol;
 use cuda_std::hint::{opaque, rolled};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F64x2, Vector};
@@ -70,7 +71,8 @@ impl<const A: usize, const B: usize> partial_sums::Accumulators for Accumulators
 }
 
 /// The GEMM, for block tiles of `BM` × `BN`, k-tiles of `BK`, and warp tiles of `A` · 16 × `B` ·
-/// 16. `warp_mma` adds A · B of one k-block to the accumulators.
+/// 16. `warp_mma` adds A · B of one k-block to the accumulators. `OVERLAPS` is that of the
+/// [`Tile`](crate::gemm::tile_config::Tile).
 ///
 /// # Safety
 /// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has
@@ -81,11 +83,13 @@ pub unsafe fn body<
     const BN: usize,
     const BK: usize,
     const THREADS: usize,
+    const THREADS_ALONG_K: usize,
     const STAGES: usize,
     const A: usize,
     const B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
+    const OVERLAPS: bool,
     Op: OutputOp<f64>,
 >(
     memory: *mut f64,
@@ -100,15 +104,18 @@ pub unsafe fn body<
         assert!(BM.is_multiple_of(ROWS_IN_FLIGHT * THREADS / 32));
         assert!(BM * (BN + PADDING) <= STAGES * BK * (BM + BN + 2 * PADDING));
     }
+    if OVERLAPS {
+        griddepcontrol::wait();
+    }
     let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
-    let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
+    let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS, THREADS_ALONG_K>::new(&Panel {
         matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
         leading: params.lda,
         extent: params.m,
         first: work.row,
         start: work.k_start,
     });
-    let mut loader_b = TileLoader::<f64, LAYOUT_B, BN, BK, THREADS>::new(&Panel {
+    let mut loader_b = TileLoader::<f64, LAYOUT_B, BN, BK, THREADS, THREADS_ALONG_K>::new(&Panel {
         matrix: b.wrapping_add(work.batch as usize * params.stride_b as usize),
         leading: params.ldb,
         extent: params.n,
@@ -128,6 +135,9 @@ pub unsafe fn body<
     let warps_n = BN / wn;
     let (warp_row, warp_column) = (warp / warps_n * wm, warp % warps_n * wn);
     let (group, in_group) = (lane / 4, lane % 4);
+    // From this lane's elements, whose index is 2 · `group` modulo 16, to the swizzled ones.
+    let swizzled = if group % 2 == 0 { 2 } else { -2 };
+    const { assert!(swizzle::<f64>(THREADS_ALONG_K, MMA_K) <= 2) };
 
     // SAFETY: zero is a valid float.
     let mut accumulators: Accumulators<A, B> = unsafe { core::mem::zeroed() };
@@ -163,8 +173,15 @@ pub unsafe fn body<
                 for k_block in 0..k_blocks {
                     if k_block + 1 < k_blocks {
                         let k = (k_block + 1) * MMA_K;
-                        fragments[(k_block + 1) % 2]
-                            .load(from_a.add(k * pitch_a), from_b.add(k * pitch_b));
+                        let distance = if swizzle::<f64>(THREADS_ALONG_K, k) == 0 {
+                            0
+                        } else {
+                            swizzled
+                        };
+                        fragments[(k_block + 1) % 2].load(
+                            from_a.add(k * pitch_a).offset(distance),
+                            from_b.add(k * pitch_b).offset(distance),
+                        );
                     } else {
                         pipeline.consumer_advance();
                         // After the last k-tile the fragments are loaded from the same offsets once
@@ -258,12 +275,13 @@ unsafe fn store<
 }
 
 /// The kernels of one GPU generation, whose names begin with `$prefix`, and the list of them. Every
-/// generation has the same tiles, of which only the MMA of a warp differs.
+/// generation has the same tiles. What differs is the MMA of a warp, the stages of tiles of 32 rows
+/// or columns, as many as let two blocks fit on its SMs, and whether launches overlap.
 macro_rules! dgemm_instances {
-    ($prefix:ident, $warp_mma:ident) => {
+    ($prefix:ident, $warp_mma:ident, $stages_32:literal, $overlaps:literal) => {
         crate::gemm::mma::main_loop::dgemm_tiles! {
-            $warp_mma;
-            $prefix _128x128: 128 x 128 of 4 x 2, 256 threads, 4 stages, 1 per SM {
+            $warp_mma, $overlaps;
+            $prefix _128x128: 128 x 128 of 4 x 2, 256 threads, 8 along k, 4 stages, 1 per SM {
                 nn: K_MAJOR, MN_MAJOR;
                 nt: K_MAJOR, K_MAJOR;
                 tn: MN_MAJOR, MN_MAJOR;
@@ -272,19 +290,27 @@ macro_rules! dgemm_instances {
                 tn_elements: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
                 tt_elements: MN_MAJOR_UNALIGNED, K_MAJOR;
             }
-            $prefix _64x64: 64 x 64 of 4 x 2, 64 threads, 3 stages, 4 per SM {
+            $prefix _64x64: 64 x 64 of 2 x 1, 256 threads, 16 along k, 4 stages, 2 per SM {
                 nn: K_MAJOR, MN_MAJOR_UNALIGNED;
                 nt: K_MAJOR, K_MAJOR;
                 tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
                 tt: MN_MAJOR_UNALIGNED, K_MAJOR;
             }
-            $prefix _128x32: 128 x 32 of 2 x 2, 128 threads, 3 stages, 2 per SM {
+            $prefix _128x32: 128 x 32 of 2 x 1,
+                256 threads, 16 along k, $stages_32 stages, 2 per SM {
                 nn: K_MAJOR, MN_MAJOR_UNALIGNED;
                 nt: K_MAJOR, K_MAJOR;
                 tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
                 tt: MN_MAJOR_UNALIGNED, K_MAJOR;
             }
-            $prefix _32x128: 32 x 128 of 2 x 2, 128 threads, 3 stages, 2 per SM {
+            $prefix _32x128: 32 x 128 of 2 x 1,
+                256 threads, 16 along k, $stages_32 stages, 2 per SM {
+                nn: K_MAJOR, MN_MAJOR_UNALIGNED;
+                nt: K_MAJOR, K_MAJOR;
+                tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
+                tt: MN_MAJOR_UNALIGNED, K_MAJOR;
+            }
+            $prefix _32x64: 32 x 64 of 2 x 1, 128 threads, 16 along k, 4 stages, 4 per SM {
                 nn: K_MAJOR, MN_MAJOR_UNALIGNED;
                 nt: K_MAJOR, K_MAJOR;
                 tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
@@ -295,9 +321,9 @@ macro_rules! dgemm_instances {
 }
 
 macro_rules! dgemm_tiles {
-    ($warp_mma:ident; $(
+    ($warp_mma:ident, $overlaps:literal; $(
         $prefix:ident $size:ident: $bm:literal x $bn:literal of $a:literal x $b:literal,
-        $threads:literal threads,
+        $threads:literal threads, $k_threads:literal along k,
         $stages:literal stages, $blocks_per_sm:literal per SM {
             $($layout:ident: $layout_a:ident, $layout_b:ident;)*
         }
@@ -315,6 +341,7 @@ macro_rules! dgemm_tiles {
                     const SHARED_BYTES: usize =
                         shared_bytes::<f64>([$bm, $bn, Self::BK], $stages);
                     const BLOCKS_PER_SM: u32 = $blocks_per_sm;
+                    const OVERLAPS: bool = $overlaps;
                 }
 
                 $(
@@ -340,8 +367,9 @@ macro_rules! dgemm_tiles {
                         // the plan gives the dynamic shared memory of this instance.
                         unsafe {
                             body::<
-                                $bm, $bn, { [<$prefix:camel $size:camel>]::BK }, $threads, $stages,
-                                $a, $b, { layout::$layout_a }, { layout::$layout_b },
+                                $bm, $bn, { [<$prefix:camel $size:camel>]::BK }, $threads,
+                                $k_threads, $stages, $a, $b,
+                                { layout::$layout_a }, { layout::$layout_b }, $overlaps,
                                 crate::gemm::epilogue::output_op::LinearCombination<f64>,
                             >(
                                 memory, [a.as_ptr(), b.as_ptr()], [c, workspace],

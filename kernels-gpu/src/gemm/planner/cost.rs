@@ -6,16 +6,18 @@
 //! are of the hardware that only it uses: several blocks on an SM, or TMA, clusters and overlapping
 //! launches.
 //!
-//! The constants are fitted to times on an H200. Those of grids are of
-//! `results/h200/tuning/ways-*.txt`: 2,364 launches of 85 GEMMs, where the planner's choice takes
-//! 1.01 times as long as the fastest, on the geometric mean. The rates of the two large tiles of
-//! f32 are those times 1.048 and 1.034, which their loop over two k gained later. What GEMV T loses
-//! when it reads again is fitted to its times since blocks that read the same start side by side.
-//! Other GPUs have other rates, but much the same ratios.
+//! The constants are fitted to times: those of `wgmma` and of GEMVs to times on an H200
+//! (`results/h200/tuning/ways-*.txt`), those of f32 and f64 to times on an H100 of 36 GEMMs each,
+//! drawn at random, whose operands are not in the cache (`results/h100/tuning/f*-fit.txt`). Of 20
+//! others (`f*-test.txt`) the planner's choice takes 1.012 times as long as the fastest in f32, and
+//! 1.009 times in f64, on the geometric mean. What GEMV T loses when it reads again is fitted to
+//! its times since blocks that read the same start side by side. Other GPUs have other rates, but
+//! much the same ratios.
 
 use crate::gemm::tile_config::TileConfig;
 
 /// What launches of one kind take.
+#[derive(Clone, Copy)]
 pub(super) struct LaunchCost {
     /// Clocks of a launch, and of filling the first stages.
     pub start: f64,
@@ -23,6 +25,9 @@ pub(super) struct LaunchCost {
     pub last_block: ReductionCost,
     /// The reduction kernel.
     pub kernel: ReductionCost,
+    /// Bytes of A, B and C that come from device memory, or go there, in a clock; infinite where
+    /// they are not counted.
+    pub memory_bytes: f64,
 }
 
 /// What it takes to add up partial sums.
@@ -46,16 +51,35 @@ pub(super) struct TileCost {
     pub k_tile: f64,
     /// Clocks before the first k-tile and after the last that no other block hides.
     pub epilogue: f64,
+    /// What the epilogue takes longer where rows of C do not begin at multiples of a vector.
+    pub unaligned_c: f64,
     /// Blocks that keep an SM busy.
     saturating: f64,
 }
 
-/// SIMT, `mma.sync` and GEMV kernels. The last block counts the bytes of all splits, the reduction
-/// kernel those and the bytes of C.
+/// SIMT and `mma.sync` kernels of elements of up to 16 bits, and GEMVs. The last block counts the
+/// bytes of all splits, the reduction kernel those and the bytes of C.
 pub(super) const GRID: LaunchCost = LaunchCost {
     start: 3480.0,
     last_block: ReductionCost::new(6350.0, 0.0, 1.0 / 17.2),
     kernel: ReductionCost::new(3130.0, 370.0, 1.0 / 2250.0),
+    memory_bytes: f64::INFINITY,
+};
+
+/// The same of f32.
+pub(super) const GRID_F32: LaunchCost = LaunchCost {
+    start: 2660.0,
+    last_block: ReductionCost::new(2540.0, 0.0, 1.0 / 27.8),
+    kernel: ReductionCost::new(2170.0, 333.0, 1.0 / 2650.0),
+    memory_bytes: 1490.0,
+};
+
+/// The same of f64.
+pub(super) const GRID_F64: LaunchCost = LaunchCost {
+    start: 2730.0,
+    last_block: ReductionCost::new(4720.0, 0.0, 1.0 / 20.5),
+    kernel: ReductionCost::new(3810.0, 396.0, 1.0 / 1850.0),
+    memory_bytes: 1140.0,
 };
 
 /// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
@@ -64,6 +88,8 @@ pub(super) const PERSISTENT: LaunchCost = LaunchCost {
     start: 4000.0,
     last_block: ReductionCost::new(1800.0, 0.0, 12.5 / COLUMN_BYTES),
     kernel: ReductionCost::new(6700.0, 1500.0, 0.0031 / 4.0),
+    // Their own terms count what they load: see `BYTES_PER_CLOCK`.
+    memory_bytes: f64::INFINITY,
 };
 
 /// The reduction by blocks of a cluster, which read each other's shared memory.
@@ -88,10 +114,13 @@ const FMAS_PER_CLOCK: f64 = 128.0;
 /// Elements along k of a k-tile of grids, as the model counts them.
 pub(super) const GRID_BK: u32 = 16;
 
-/// What tiles lose where accumulators are promoted and both operands are K-major. The promoted
-/// accumulators take the L1 cache from the blocks of the SM, and each copy of a single element
-/// holds a line of it.
-pub(super) const PROMOTION_K_MAJOR: f64 = 0.13;
+/// What the main loop of small tiles of f32 takes longer for an operand that is K-major, and for an
+/// MN-major one without vectors, where accumulators are promoted. The promoted accumulators take
+/// the L1 cache from the blocks of the SM, and each copy of a single element holds a line of it.
+pub(super) const ELEMENTS_F32: [f64; 2] = [0.063, 0.018];
+
+/// The same of f64, which promotes none.
+pub(super) const ELEMENTS_F64: [f64; 2] = [0.132, 0.017];
 
 /// Clocks of the barrier of a multicast cluster.
 pub(super) const CLUSTER_BARRIER: f64 = 760.0;
@@ -118,21 +147,21 @@ pub(super) const PARTIAL_BYTE_AT_ANY_K: f64 = 10.8 / COLUMN_BYTES;
 
 /// Grid tiles of f32. The last entry is for sizes that are not listed.
 pub(super) const F32: &[TileCost] = &[
-    TileCost::at_rate([128, 256], 0.914, 8400.0, 1.0),
-    TileCost::at_rate([128, 128], 0.844, 7730.0, 1.28),
-    TileCost::at_rate([128, 32], 0.724, 5400.0, 4.05),
-    TileCost::at_rate([64, 64], 0.77, 4700.0, 4.06),
-    TileCost::at_rate([32, 64], 0.577, 3415.0, 2.53),
+    TileCost::at_rate([128, 256], 0.798, 13_420.0, 1.07).unaligned_c(1090.0),
+    TileCost::at_rate([128, 128], 0.752, 13_870.0, 1.16).unaligned_c(1460.0),
+    TileCost::at_rate([128, 32], 0.629, 9090.0, 2.5).unaligned_c(3010.0),
+    TileCost::at_rate([64, 64], 0.654, 7790.0, 2.54).unaligned_c(2570.0),
+    TileCost::at_rate([32, 64], 0.538, 5680.0, 3.16).unaligned_c(1440.0),
 ];
 
-/// Grid tiles of f64, in clocks of as many FMAs as f32 has. They are fitted to 557 launches of 24
-/// GEMMs on an H100 (`results/h100/tuning/f64.txt`), where the choice takes 1.02 times as long
-/// as the fastest, on the geometric mean.
+/// Grid tiles of f64, in clocks of as many FMAs as f32 has. All of them store C through shared
+/// memory, whatever its rows.
 pub(super) const F64: &[TileCost] = &[
-    TileCost::at_rate([128, 128], 1.0, 8_700.0, 1.0),
-    TileCost::at_rate([128, 32], 0.43, 5_600.0, 1.6),
-    TileCost::at_rate([32, 128], 0.66, 6_000.0, 2.4),
-    TileCost::at_rate([64, 64], 0.79, 15_900.0, 2.8),
+    TileCost::at_rate([128, 128], 0.912, 15_930.0, 1.0),
+    TileCost::at_rate([128, 32], 0.615, 8720.0, 1.0),
+    TileCost::at_rate([32, 128], 0.649, 7020.0, 1.05),
+    TileCost::at_rate([64, 64], 0.795, 7490.0, 1.15),
+    TileCost::at_rate([32, 64], 0.577, 6690.0, 1.61),
 ];
 
 /// Grid tiles of 16-bit elements by `mma.sync`, in the same clocks. The rate of the large one is
@@ -249,7 +278,16 @@ impl TileCost {
             tile: [bm, bn, 1],
             k_tile: (bm * bn * GRID_BK) as f64 / (FMAS_PER_CLOCK * rate),
             epilogue,
+            unaligned_c: 0.0,
             saturating,
+        }
+    }
+
+    /// The same tile, whose epilogue takes `clocks` longer where rows of C are not of vectors.
+    const fn unaligned_c(self, clocks: f64) -> Self {
+        TileCost {
+            unaligned_c: clocks,
+            ..self
         }
     }
 
@@ -260,6 +298,7 @@ impl TileCost {
             tile,
             k_tile: columns * k_tile,
             epilogue: columns * epilogue,
+            unaligned_c: 0.0,
             saturating: 1.0,
         }
     }
@@ -284,15 +323,13 @@ impl TileCost {
             .max((most * SCHEDULERS) as f64 / warps as f64)
     }
 
-    /// Clocks of the main loops, `work` each, of `tiles` tiles on one SM, and of their epilogues.
-    pub fn tiles(&self, config: &TileConfig, tiles: u64, work: f64) -> [f64; 2] {
+    /// Clocks of the main loops, `work` each, of `tiles` tiles on one SM, and of their epilogues of
+    /// `epilogue` each.
+    pub fn tiles(&self, config: &TileConfig, tiles: u64, work: f64, epilogue: f64) -> [f64; 2] {
         let per_sm = u64::from(config.blocks_per_sm);
         let (full, rest) = (tiles / per_sm, tiles % per_sm);
         let slowdown = full as f64 * self.slowdown(config, per_sm) + self.slowdown(config, rest);
-        [
-            slowdown * work,
-            tiles.div_ceil(per_sm) as f64 * self.epilogue,
-        ]
+        [slowdown * work, tiles.div_ceil(per_sm) as f64 * epilogue]
     }
 }
 

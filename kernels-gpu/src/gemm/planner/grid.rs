@@ -1,7 +1,7 @@
 //! Candidates of the SIMT, `mma.sync` and GEMV kernels: each block has the work unit of its index.
 
 use super::ReductionMode;
-use super::cost::{self, GRID, GRID_BK, GemvCost, TileCost};
+use super::cost::{self, GRID_BK, GemvCost, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch, StreamK};
 use crate::gemm::copy::layout;
 use crate::gemm::partial_sums_pitch;
@@ -52,9 +52,12 @@ impl KernelSet {
         let busiest = blocks.div_ceil(u64::from(problem.multiprocessors));
         let cost = TileCost::of(self.costs, tile);
         let plan = self.grid_plan(tile, problem, grid, split_k);
-        let work = main_loop(&cost, split_k) * self.longer(tile, &plan);
-        let [main_loops, epilogues] = cost.tiles(tile, busiest, work);
-        let clocks = GRID.start + main_loops + epilogues;
+        let whole_k_tiles = u64::from(split_k).next_multiple_of(bk.into()) as f64;
+        let work = main_loop(&cost, whole_k_tiles) * self.longer(tile, problem, &plan);
+        // Rows of partial sums are of vectors.
+        let epilogue = epilogue(&cost, problem.c_vectors || splits > 1);
+        let [main_loops, epilogues] = cost.tiles(tile, busiest, work, epilogue);
+        let clocks = self.launch.start + self.beside_memory(problem, main_loops + epilogues);
         if splits == 1 {
             return Some((clocks, plan));
         }
@@ -73,7 +76,7 @@ impl KernelSet {
             workspace_bytes: rows.saturating_mul(row_bytes),
             ..plan
         };
-        Some((clocks + GRID.kernel.clocks(rounds, bytes), plan))
+        Some((clocks + self.launch.kernel.clocks(rounds, bytes), plan))
     }
 
     /// Stream-K: the tiles of the last, partial wave are split so that it keeps all SMs busy.
@@ -92,14 +95,15 @@ impl KernelSet {
             return None;
         }
         let cost = TileCost::of(self.costs, tile);
-        let work = main_loop(&cost, k) * tile.blocks_per_sm as f64;
+        let epilogue = epilogue(&cost, problem.c_vectors);
+        let work = main_loop(&cost, k.into()) * tile.blocks_per_sm as f64;
         let splits_that_fit = (wave / last).min(MAX_STREAM_K_SPLITS);
         let (splits, rest) = if splits_that_fit >= 2 {
             (splits_that_fit as u32, 1.0 / splits_that_fit as f64)
         } else {
             // The idle SMs compute the second splits while the others compute the first ones.
             let tails = last.div_ceil(wave - last) as f64;
-            let fixed = GRID.last_block.clocks(0, 0.0) + cost.epilogue;
+            let fixed = self.launch.last_block.clocks(0, 0.0) + epilogue;
             (2, 1.0 - cost::head_share(work, fixed, tails))
         };
         let other_split_k = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
@@ -116,7 +120,7 @@ impl KernelSet {
         let waves = (tiles / wave) as f64;
         let last_wave = if splits_that_fit >= 2 {
             let busiest = (last * splits_that_fit).div_ceil(u64::from(problem.multiprocessors));
-            cost.slowdown(tile, busiest) * main_loop(&cost, first_split_k)
+            cost.slowdown(tile, busiest) * main_loop(&cost, first_split_k.into())
         } else {
             work * f64::from(first_split_k) / f64::from(k)
         };
@@ -125,10 +129,10 @@ impl KernelSet {
         let grid = [tiles - last + last * u64::from(splits), 1, 1];
         let longest = if last < tiles { k } else { first_split_k };
         let plan = self.grid_plan(tile, problem, grid, longest);
-        let clocks = GRID.start
-            + (waves * work + last_wave) * self.longer(tile, &plan)
-            + (waves + 1.0) * cost.epilogue
-            + GRID.last_block.clocks(0, partial_sums as f64);
+        let busy = (waves * work + last_wave) * self.longer(tile, problem, &plan)
+            + (waves + 1.0) * epilogue
+            + self.launch.last_block.clocks(0, partial_sums as f64);
+        let clocks = self.launch.start + self.beside_memory(problem, busy);
         let plan = GemmPlan {
             decomposition: Decomposition::StreamK(StreamK {
                 data_parallel_tiles: (tiles - last) as u32,
@@ -162,7 +166,7 @@ impl KernelSet {
             .promotion_interval
             .map(|longest| promotion::interval(k, longest))
             .filter(|&interval| {
-                k > interval && tile.blocks_per_sm * (bytes + RESERVED_BYTES) <= available
+                k / 2 >= interval && tile.blocks_per_sm * (bytes + RESERVED_BYTES) <= available
             });
         GemmPlan {
             shared_bytes: interval.map_or(tile.shared_bytes, |_| bytes),
@@ -171,17 +175,33 @@ impl KernelSet {
         }
     }
 
-    /// How many times as long the main loop takes where accumulators are promoted, or operands are
-    /// loaded by elements.
-    fn longer(&self, tile: &TileConfig, plan: &GemmPlan) -> f64 {
-        let shares_l1 = tile.blocks_per_sm > 1 && tile.layouts == [layout::K_MAJOR; 2];
-        if plan.promotion_interval != promotion::NEVER && shares_l1 {
-            1.0 + cost::PROMOTION_K_MAJOR
-        } else if self.whole_k_tiles && tile.layouts == [layout::ANY; 2] {
-            self.by_elements
-        } else {
-            1.0
+    /// How many times as long the main loop takes where operands are loaded by elements.
+    fn longer(&self, tile: &TileConfig, problem: &GemmProblem, plan: &GemmPlan) -> f64 {
+        if self.whole_k_tiles {
+            return match tile.layouts {
+                [layout::ANY, layout::ANY] => self.by_elements,
+                _ => 1.0,
+            };
         }
+        let promotes = plan.promotion_interval != promotion::NEVER;
+        if tile.blocks_per_sm == 1 || tile.promotion_interval.is_some() && !promotes {
+            return 1.0;
+        }
+        let [k_major, mn_major] = self.elements;
+        let longer = [0, 1].map(|operand| match tile.layouts[operand] {
+            layout::K_MAJOR => k_major,
+            layout::MN_MAJOR_UNALIGNED if !problem.vectors[operand] => mn_major,
+            _ => 0.0,
+        });
+        1.0 + longer.iter().sum::<f64>()
+    }
+
+    /// Clocks of tiles that take `clocks` by themselves, while A, B and C are loaded and stored.
+    fn beside_memory(&self, problem: &GemmProblem, clocks: f64) -> f64 {
+        let [m, n, k] = problem.extents.map(f64::from);
+        let elements = f64::from(problem.batch) * (m * k + k * n + m * n);
+        let bytes = elements * f64::from(self.element_bytes);
+        cost::overlapped(clocks, bytes / self.launch.memory_bytes)
     }
 
     /// The launch of the reduction kernel for `splits` splits.
@@ -197,7 +217,7 @@ impl KernelSet {
         }
         let width = split_k::THREADS as u32 / groups;
         ReductionLaunch {
-            entry: self.reduce,
+            entry: self.reduce.0,
             grid: [
                 vectors.div_ceil(u64::from(width)),
                 1,
@@ -284,8 +304,9 @@ const REDUCTION_THREADS: u64 = 1 << 17;
 const RESERVED_BYTES: u32 = 1 << 10;
 
 /// The split-K factors that are tried.
-const SPLITS: [u32; 22] = [
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
+const SPLITS: [u32; 32] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 22, 24, 28, 32, 40, 48, 56, 64, 80,
+    96, 112, 132, 160, 200, 264,
 ];
 
 /// The most splits of a stream-K tile: one block adds up the partial sums of all.
@@ -309,8 +330,13 @@ fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
 }
 
 /// Clocks of the main loop over `k`, where its SM does nothing else.
-fn main_loop(cost: &TileCost, k: u32) -> f64 {
-    f64::from(k) / f64::from(GRID_BK) * cost.k_tile
+fn main_loop(cost: &TileCost, k: f64) -> f64 {
+    k / f64::from(GRID_BK) * cost.k_tile
+}
+
+/// Clocks of an epilogue that stores vectors, or elements.
+fn epilogue(cost: &TileCost, vectors: bool) -> f64 {
+    cost.epilogue + if vectors { 0.0 } else { cost.unaligned_c }
 }
 
 #[cfg(test)]
@@ -325,6 +351,7 @@ mod tests {
         aligned_rows: [true; 2],
         row_alignment: [128; 2],
         fused: false,
+        c_vectors: true,
         tma_store: true,
         batch: 1,
         multiprocessors: 132,

@@ -1,11 +1,11 @@
 //! The kernels of each element type that the planner chooses among.
 
-use super::cost::{self, TileCost};
+use super::cost::{self, LaunchCost, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
 use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm, integer};
 use crate::gemm::scheduler::persistent::ReductionMode;
-use crate::gemm::simt::{portable, sgemm};
+use crate::gemm::simt::{portable, sgemm, sgemm_sm_90a};
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::{float8, integer as integer_90, kernels};
 
@@ -21,8 +21,8 @@ pub struct KernelSet {
     /// The GEMV kernels, where there are any: GEMV N of 1 and of 4 rows, GEMV T of 1 and of 4, each
     /// with the blocks that fit on an SM of the largest GPUs.
     pub gemv_kernels: Option<[(&'static str, u64); 4]>,
-    /// The reduction kernel.
-    pub reduce: &'static str,
+    /// The reduction kernel, with the compute capability of its module, times 10.
+    pub reduce: (&'static str, u32),
     /// Bytes of an accumulator. C has as many, or 2.
     pub element_bytes: u32,
     /// Whether the kernels of these tiles take a
@@ -36,6 +36,11 @@ pub struct KernelSet {
     pub whole_k_tiles: bool,
     /// How many times as long the main loop of these takes where operands are loaded by elements.
     pub(super) by_elements: f64,
+    /// What the main loop of small tiles takes longer for an operand that is copied by elements: a
+    /// K-major one, and an MN-major one without vectors.
+    pub(super) elements: [f64; 2],
+    /// What launches take.
+    pub(super) launch: LaunchCost,
     /// What may reduce partial sums. Without [`ReductionMode::Kernel`] there is no reduction
     /// kernel, and no split-K.
     pub reductions: &'static [ReductionMode],
@@ -61,12 +66,14 @@ pub const SGEMM: KernelSet = KernelSet {
         ("sgemv_t_1", 3),
         ("sgemv_t_4", 2),
     ]),
-    reduce: "sgemm_reduce",
+    reduce: ("sgemm_reduce", PORTABLE),
     element_bytes: 4,
     takes_fusion: false,
     persistent_takes_fusion: false,
     whole_k_tiles: false,
     by_elements: cost::BY_ELEMENTS_32,
+    elements: cost::ELEMENTS_F32,
+    launch: cost::GRID_F32,
     reductions: &[
         ReductionMode::LastBlock,
         ReductionMode::Cluster,
@@ -76,6 +83,15 @@ pub const SGEMM: KernelSet = KernelSet {
     counts_l2_rows: false,
     costs: cost::F32,
     persistent_costs: &[],
+};
+
+/// f32 on compute capability 9.0, where launches overlap. Its tiled kernels are in the module of
+/// `sm_90a`.
+pub const SGEMM_90: KernelSet = KernelSet {
+    tiles: sgemm_sm_90a::INSTANCES,
+    compute_capability: HOPPER,
+    reduce: ("sgemm_90_reduce", HOPPER),
+    ..SGEMM
 };
 
 /// f64, from compute capability 8.0 on.
@@ -88,17 +104,20 @@ pub const DGEMM: KernelSet = KernelSet {
         ("dgemv_t_1", 2),
         ("dgemv_t_4", 1),
     ]),
-    reduce: "dgemm_reduce",
+    reduce: ("dgemm_reduce", PORTABLE),
     element_bytes: 8,
+    elements: cost::ELEMENTS_F64,
+    launch: cost::GRID_F64,
     costs: cost::F64,
     ..SGEMM
 };
 
-/// f64 on compute capability 9.0, whose tensor cores have an MMA shape of their own. Its tiled
-/// kernels are in the module of `sm_90a`.
+/// f64 on compute capability 9.0, whose tensor cores have an MMA shape of their own, and where
+/// launches overlap. Its tiled kernels are in the module of `sm_90a`.
 pub const DGEMM_90: KernelSet = KernelSet {
     tiles: dgemm_sm_90a::INSTANCES,
-    compute_capability: 90,
+    compute_capability: HOPPER,
+    reduce: ("dgemm_90_reduce", HOPPER),
     ..DGEMM
 };
 
@@ -124,11 +143,11 @@ pub const OF_BF16: KernelSet = portable_16_bits(portable::OF_BF16, SGEMM.reduce)
 
 /// f16, with a C of f16.
 pub const OF_F16_TO_F16: KernelSet =
-    portable_16_bits(portable::OF_F16_TO_F16, "gemm_reduce_to_f16");
+    portable_16_bits(portable::OF_F16_TO_F16, ("gemm_reduce_to_f16", PORTABLE));
 
 /// bf16, with a C of bf16.
 pub const OF_BF16_TO_BF16: KernelSet =
-    portable_16_bits(portable::OF_BF16_TO_BF16, "gemm_reduce_to_bf16");
+    portable_16_bits(portable::OF_BF16_TO_BF16, ("gemm_reduce_to_bf16", PORTABLE));
 
 /// f16 on tensor cores by `mma.sync`, with accumulators and C of f32.
 pub const OF_F16_80: KernelSet = by_warps_16(gemm::OF_F16, SGEMM.reduce);
@@ -154,7 +173,7 @@ pub const OF_I8_80: KernelSet = KernelSet {
     takes_fusion: false,
     by_elements: cost::BY_ELEMENTS_8,
     reductions: &[ReductionMode::LastBlock],
-    ..by_warps(integer::OF_I8, "", cost::MMA_I8)
+    ..by_warps(integer::OF_I8, NO_REDUCTION, cost::MMA_I8)
 };
 
 /// f16 by warpgroups, with accumulators and C of f32.
@@ -229,11 +248,12 @@ pub const OF_F32_SPLIT_90: KernelSet = KernelSet {
 };
 
 /// Kernels for 16-bit elements on any generation.
-const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) -> KernelSet {
+const fn portable_16_bits(tiles: &'static [TileConfig], reduce: (&'static str, u32)) -> KernelSet {
     KernelSet {
         tiles,
         gemv_kernels: None,
         reduce,
+        launch: cost::GRID,
         ..SGEMM_PORTABLE
     }
 }
@@ -241,7 +261,7 @@ const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) ->
 /// Kernels of `mma.sync` with accumulators of f32, from compute capability 8.0 on.
 const fn by_warps(
     tiles: &'static [TileConfig],
-    reduce: &'static str,
+    reduce: (&'static str, u32),
     costs: &'static [TileCost],
 ) -> KernelSet {
     KernelSet {
@@ -254,7 +274,7 @@ const fn by_warps(
 }
 
 /// The same of elements of 16 bits.
-const fn by_warps_16(tiles: &'static [TileConfig], reduce: &'static str) -> KernelSet {
+const fn by_warps_16(tiles: &'static [TileConfig], reduce: (&'static str, u32)) -> KernelSet {
     KernelSet {
         by_elements: cost::BY_ELEMENTS_16,
         ..by_warps(tiles, reduce, cost::MMA_16)
@@ -270,7 +290,7 @@ const fn by_warpgroups(
         persistent_tiles,
         compute_capability: 90,
         persistent_costs: cost::WGMMA,
-        ..portable_16_bits(&[], reduce)
+        ..portable_16_bits(&[], (reduce, HOPPER))
     }
 }
 
@@ -295,6 +315,7 @@ const fn of_8_bits(persistent_tiles: &'static [&'static [TileConfig]]) -> Kernel
 /// All of them.
 pub const ALL: &[KernelSet] = &[
     SGEMM,
+    SGEMM_90,
     DGEMM,
     DGEMM_90,
     SGEMM_PORTABLE,
@@ -391,17 +412,13 @@ impl KernelSet {
         let tiles = self.tiles.iter();
         let persistent = self.persistent_tiles.iter().copied().flatten();
         let capability = self.compute_capability;
-        let reduce = match self.tiles {
-            [] => (self.reduce, HOPPER),
-            _ => (self.reduce, PORTABLE),
-        };
         let has_reduce = self.reductions.contains(&ReductionMode::Kernel);
         let gemv = self.gemv_kernels.into_iter().flatten();
         tiles
             .map(move |tile| (tile.entry, capability))
             .chain(persistent.map(|tile| (tile.entry, HOPPER)))
             .chain(gemv.map(|(entry, _)| (entry, PORTABLE)))
-            .chain(has_reduce.then_some(reduce))
+            .chain(has_reduce.then_some(self.reduce))
     }
 }
 
@@ -410,6 +427,9 @@ const PORTABLE: u32 = 70;
 
 /// That of the persistent kernels.
 const HOPPER: u32 = 90;
+
+/// Where there is no reduction kernel.
+const NO_REDUCTION: (&str, u32) = ("", PORTABLE);
 
 /// Whether the kernel takes the layouts of A and B, and its blocks fit on the device.
 fn fits(tile: &TileConfig, problem: &GemmProblem) -> bool {

@@ -40,6 +40,8 @@ pub struct GemmProblem {
     /// Whether an operator is fused with the product: see
     /// [`FusionParams`](super::epilogue::fusion::FusionParams). No reduction kernel has one.
     pub fused: bool,
+    /// Whether rows of C start at multiples of a vector of four elements, or of 16 bytes.
+    pub c_vectors: bool,
     /// Whether TMA can store C: see [`TileSchedulerParams::tma_store`].
     pub tma_store: bool,
     /// GEMMs in the batch.

@@ -31,7 +31,7 @@ pub(super) fn candidates(
         splits_operands: kernels.splits_operands,
         counts_l2_rows: kernels.counts_l2_rows,
     };
-    let reduce = kernels.reduce;
+    let reduce = kernels.reduce.0;
     let sms = problem.multiprocessors.max(1);
     let grids = are_counted.then(|| grids(config.cluster_size, tiles.count(), tile.k_tiles, sms));
     let grids = grids.into_iter().flatten();
@@ -168,7 +168,9 @@ impl Tile {
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
         let k_tile = self.k_tile_clocks(grid);
         let work = f64::from(self.k_tiles) * k_tile;
-        let [mut main_loop, epilogues] = self.cost.tiles(self.config, tiles, work);
+        let [mut main_loop, epilogues] =
+            self.cost
+                .tiles(self.config, tiles, work, self.cost.epilogue);
         let mut clocks = PERSISTENT.start + epilogues;
         if self.config.cluster_size > 1 {
             clocks += cost::CLUSTER_BARRIER;
@@ -362,6 +364,7 @@ mod tests {
         aligned_rows: [true; 2],
         row_alignment: [128; 2],
         fused: false,
+        c_vectors: true,
         tma_store: true,
         batch: 1,
         multiprocessors: 132,

@@ -15,7 +15,6 @@
 pub mod dsmem;
 pub mod fix_up;
 pub mod partial_sums;
-#[cfg(sm_70_up)]
 pub mod split_k;
 #[cfg(sm_90a)]
 pub mod stream_k;

@@ -27,6 +27,7 @@ use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::float16::{bf16, f16};
+use cuda_std::griddepcontrol;
 use cuda_std::prelude::*;
 
 /// Threads of a block, of all groups.
@@ -41,13 +42,13 @@ pub const VECTOR: usize = 4;
 /// Vectors of partial sums that a thread has in flight.
 pub const IN_FLIGHT: usize = 4;
 
-/// The body of the kernels.
+/// The body of the kernels. With `OVERLAPS`, a launch may begin before that of the GEMM has ended.
 ///
 /// # Safety
 /// `partial_sums`, `c`, `params` and `splits` are those of the GEMM, and the launch is as the
 /// kernels say.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
+pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>, const OVERLAPS: bool>(
     partial_sums: *const T,
     c: *mut C,
     params: GemmParams<T>,
@@ -68,6 +69,9 @@ pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
     let elements = rows * pitch;
     let element = (thread::block_idx_x() as usize * width + x) * VECTOR;
     let mut accumulators = [T::ZERO; VECTOR];
+    if OVERLAPS {
+        griddepcontrol::wait();
+    }
     if element < elements {
         let first = partial_sums.wrapping_add(batch * splits * elements + element);
         let mut split = group;
@@ -117,7 +121,7 @@ pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
 }
 
 macro_rules! reduce_kernels {
-    ($($name:ident: $accumulator:ty => $output:ty;)*) => {
+    ($overlaps:literal; $($name:ident: $accumulator:ty => $output:ty;)*) => {
         $(
             #[doc = concat!(
                 "Adds up partial sums of `", stringify!($accumulator), "` into a C of `",
@@ -137,16 +141,35 @@ macro_rules! reduce_kernels {
             ) {
                 // SAFETY: the body has the contract of this kernel.
                 unsafe {
-                    body::<_, _, LinearCombination<$accumulator>>(partial_sums, c, params, splits)
+                    body::<_, _, LinearCombination<$accumulator>, $overlaps>(
+                        partial_sums, c, params, splits,
+                    )
                 }
             }
         )*
     };
 }
 
-reduce_kernels! {
-    sgemm_reduce: f32 => f32;
-    dgemm_reduce: f64 => f64;
-    gemm_reduce_to_f16: f32 => f16;
-    gemm_reduce_to_bf16: f32 => bf16;
+/// The kernels for any generation.
+#[cfg(sm_70_up)]
+pub mod portable {
+    use super::*;
+    reduce_kernels! {
+        false;
+        sgemm_reduce: f32 => f32;
+        dgemm_reduce: f64 => f64;
+        gemm_reduce_to_f16: f32 => f16;
+        gemm_reduce_to_bf16: f32 => bf16;
+    }
+}
+
+/// Those whose launches overlap with that of the GEMM, for compute capability 9.0.
+#[cfg(sm_90a)]
+pub mod sm_90a {
+    use super::*;
+    reduce_kernels! {
+        true;
+        sgemm_90_reduce: f32 => f32;
+        dgemm_90_reduce: f64 => f64;
+    }
 }
