@@ -384,11 +384,10 @@ mod tests {
     fn the_newest_embedded_kernels_are_chosen() {
         let ampere = cfg!(feature = "sm_80");
         let hopper = cfg!(feature = "sm_90a");
-        let f32 = modules::<f32>(HOPPER, false);
-        assert_eq!(f32.contains(&COMPUTE_CAPABILITY), ampere);
-        let f64 = modules::<f64>(HOPPER, false);
-        assert_eq!(f64.contains(&HOPPER), hopper);
-        assert_eq!(f64.contains(&COMPUTE_CAPABILITY), ampere && !hopper);
+        for modules in [modules::<f32>(HOPPER, false), modules::<f64>(HOPPER, false)] {
+            assert_eq!(modules.contains(&HOPPER), hopper);
+            assert_eq!(modules.contains(&COMPUTE_CAPABILITY), ampere && !hopper);
+        }
         let f16 = modules::<f16>(HOPPER, false);
         assert_eq!(f16.contains(&HOPPER), hopper);
     }
