@@ -166,7 +166,8 @@ impl KernelSet {
             .promotion_interval
             .map(|longest| promotion::interval(k, longest))
             .filter(|&interval| {
-                k / 2 >= interval && tile.blocks_per_sm * (bytes + RESERVED_BYTES) <= available
+                let is_long = k >= 2 * promotion::MIN_INTERVAL && k > interval;
+                is_long && tile.blocks_per_sm * (bytes + RESERVED_BYTES) <= available
             });
         GemmPlan {
             shared_bytes: interval.map_or(tile.shared_bytes, |_| bytes),
@@ -417,13 +418,13 @@ mod tests {
             (large.promotion_interval, large.shared_bytes),
             (1024, 231_488)
         );
-        // 3 splits, each of two promotion intervals.
+        // 3 splits, each of nearly two promotion intervals.
         let splits = planned([5000, 200, 3000]);
         assert_eq!(
             (split_k(&splits, 3000).1, splits.promotion_interval),
-            (1008, 512)
+            (1000, 512)
         );
-        // Splits as short as the shortest interval are not promoted.
+        // Splits of less than two of the shortest intervals are not promoted.
         let short = planned([1024; 3]);
         assert_eq!(
             (split_k(&short, 1024).1, short.promotion_interval),

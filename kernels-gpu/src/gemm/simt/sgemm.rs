@@ -43,4 +43,6 @@ use crate::gemm::pipeline::cp_async::shared_bytes;
 use crate::gemm::scheduler::grid::GridSchedulerParams;
 use crate::gemm::tile_config::{Tile, TileConfig};
 
+// ANCHOR: instances
 sgemm_instances! { sgemm, false }
+// ANCHOR_END: instances
