@@ -422,7 +422,7 @@ mod tests {
         let splits = planned([5000, 200, 3000]);
         assert_eq!(
             (split_k(&splits, 3000).1, splits.promotion_interval),
-            (1000, 512)
+            (1008, 512)
         );
         // Splits of less than two of the shortest intervals are not promoted.
         let short = planned([1024; 3]);
