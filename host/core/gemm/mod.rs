@@ -332,10 +332,8 @@ impl<T: GemmInput> Description<T> {
         let per_vector = (16 / size_of::<T>()) as u32;
         // Along k operands are copied by elements: their extent need not be of whole vectors.
         let whole = |operand: usize, is_k_major: bool| {
-            self.aligned[operand]
-                && self.leading[operand].is_multiple_of(per_vector)
+            self.rows_begin_at(operand, per_vector)
                 && (is_k_major || along[operand].is_multiple_of(per_vector))
-                && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
         };
         [whole(0, !self.transposed[0]), whole(1, self.transposed[1])]
     }
@@ -343,23 +341,28 @@ impl<T: GemmInput> Description<T> {
     /// Whether the rows of A and of B, as they are stored, start at multiples of 16 bytes.
     pub fn aligned_rows(&self) -> [bool; 2] {
         let per_vector = (16 / size_of::<T>()) as u32;
-        [0, 1].map(|operand| {
-            self.aligned[operand]
-                && self.leading[operand].is_multiple_of(per_vector)
-                && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
-        })
+        [0, 1].map(|operand| self.rows_begin_at(operand, per_vector))
+    }
+
+    /// Whether the rows of A, B or C, and the matrices of a batch, begin at multiples of `elements`
+    /// elements, and the first one at one of 16 bytes.
+    fn rows_begin_at(&self, matrix: usize, elements: u32) -> bool {
+        self.aligned[matrix]
+            && self.leading[matrix].is_multiple_of(elements)
+            && (self.batch == 1 || self.strides[matrix].is_multiple_of(elements.into()))
+    }
+
+    /// Bytes of an element of C.
+    fn output_bytes(&self) -> u32 {
+        match self.c_16bit {
+            true if size_of::<T>() < size_of::<T::Output>() => size_of::<u16>() as u32,
+            _ => size_of::<T::Output>() as u32,
+        }
     }
 
     /// Whether the rows of C start at multiples of a vector of four elements, or of 16 bytes.
     fn c_vectors(&self) -> bool {
-        let bytes = if self.c_16bit {
-            2
-        } else {
-            size_of::<T::Output>()
-        };
-        let per_vector = (16 / bytes).min(4) as u32;
-        self.leading[2].is_multiple_of(per_vector)
-            && (self.batch == 1 || self.strides[2].is_multiple_of(per_vector.into()))
+        self.rows_begin_at(2, (16 / self.output_bytes()).min(4))
     }
 
     /// What the choice of a kernel depends on.

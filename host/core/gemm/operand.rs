@@ -142,7 +142,7 @@ impl<T: GemmInput> Oriented<T> {
             operands[1].map(self.element_bytes(), [n, bn], config.cluster_size),
         ];
         if self.has_tma_store() {
-            let element_bytes = self.output_bytes();
+            let element_bytes = self.product.output_bytes();
             let [rows, columns] = if self.is_transposed { [n, m] } else { [m, n] };
             let pitch = self.product.leading[2];
             maps.push(TensorMap {
@@ -163,21 +163,14 @@ impl<T: GemmInput> Oriented<T> {
         maps
     }
 
-    /// Bytes of an element of C.
-    fn output_bytes(&self) -> u32 {
-        match self.product.c_16bit {
-            true if size_of::<T>() < size_of::<T::Output>() => size_of::<u16>() as u32,
-            _ => size_of::<T::Output>() as u32,
-        }
-    }
-
     /// Whether C can be stored by TMA.
     fn has_tma_store(&self) -> bool {
-        let bytes = self.output_bytes();
+        let bytes = self.product.output_bytes();
         let columns = self.product.extents[usize::from(!self.is_transposed)];
         // It writes whole words: at the end of a row of an odd number of 16-bit elements, one that
         // lies behind it as well.
-        (u64::from(columns) * u64::from(bytes)).is_multiple_of(4) && self.lies(2, ROW_BYTES / bytes)
+        (u64::from(columns) * u64::from(bytes)).is_multiple_of(4)
+            && self.product.rows_begin_at(2, ROW_BYTES / bytes)
     }
 
     /// Whether it is stored K-major.
@@ -188,15 +181,6 @@ impl<T: GemmInput> Oriented<T> {
     /// Whether the kernel finds it K-major: as it is stored, or as it is copied.
     fn is_k_major(&self, side: usize) -> bool {
         self.is_stored_k_major(side) || self.is_copied_k_major(side)
-    }
-
-    /// Whether A, B or C lies as TMA can move it: with rows, and matrices, that begin at multiples
-    /// of `vector` elements.
-    fn lies(&self, matrix: usize, vector: u32) -> bool {
-        self.product.aligned[matrix]
-            && self.product.leading[matrix].is_multiple_of(vector)
-            && (self.product.batch == 1
-                || self.product.strides[matrix].is_multiple_of(vector.into()))
     }
 
     /// Whether it is stored MN-major and copied to be K-major: because the tensor cores want that;
@@ -220,12 +204,16 @@ impl<T: GemmInput> Oriented<T> {
             0 => extent < MAX_ROWS && !extent.is_multiple_of(of_box),
             _ => extent < of_box,
         };
-        is_little_of_boxes || (!self.lies(side, self.vector()) && extent < pack::THREADS as u32 / 2)
+        is_little_of_boxes
+            || (!self.product.rows_begin_at(side, self.vector())
+                && extent < pack::THREADS as u32 / 2)
     }
 
     /// Whether it is loaded from where it lies.
     fn is_loaded_directly(&self, side: usize) -> bool {
-        self.lies(side, self.vector()) && !self.is_copied_k_major(side) && !self.is_split()
+        self.product.rows_begin_at(side, self.vector())
+            && !self.is_copied_k_major(side)
+            && !self.is_split()
     }
 
     /// Elements of which a row of a copy is padded to a multiple. MMAs of 8 bits are so fast that

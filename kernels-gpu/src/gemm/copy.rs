@@ -193,11 +193,11 @@ impl<
                     && BMN / Self::PASS_ROWS <= MAX_OFFSETS
             );
             assert!(
-                LAYOUT != layout::MN_MAJOR
-                    || THREADS.is_multiple_of(Self::ROW_VECTORS)
-                        && (BK * Self::ROW_VECTORS).is_multiple_of(THREADS)
+                THREADS.is_multiple_of(Self::ROW_VECTORS)
+                    && (BK * Self::ROW_VECTORS).is_multiple_of(THREADS)
             );
             assert!(THREADS.is_multiple_of(BMN) || BMN.is_multiple_of(THREADS));
+            // For the swizzle: see `start`.
             assert!(Self::PASS_ROWS.is_multiple_of(4) && BMN.is_multiple_of(4));
             assert!(
                 (Self::PITCH * size_of::<T>()).is_multiple_of(32)
