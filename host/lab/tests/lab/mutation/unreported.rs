@@ -45,41 +45,29 @@ const OTHER_ELEMENTS: &[&str] = &["gemm_tf32_64x64_elements", "gemm_i8_64x64_ele
 const I8: &[&str] = &["wgmma_i8_nt_64"];
 const FP8: &[&str] = &["wgmma_fp8_nt_64"];
 
+/// GEMM of f32.
+const F32: &[&str] = &["sgemm_90_32x64_nn"];
+
 /// Copies of operands.
 const COPIES: &[&str] = &["pack_8", "pack_16", "pack_32"];
 const COPIES_OF_BOTH: &[&str] = &["pack_both_8", "pack_both_16", "pack_both_32"];
 const COPIES_BY_WARPS: &[&str] = &["pack_rows_16", "pack_rows_32"];
 
-/// GEMM of f64.
-const F64: &[&str] = &[
-    "dgemm_90_64x64_nn",
-    "dgemm_90_128x32_nn",
-    "dgemm_90_32x128_nn",
-];
-
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
-        kernels: &[&["dgemm_90_64x64_nn"]],
+        kernels: &[F32],
         kind: "guard",
-        source: "direct: if row >= self.rows {",
-        copies: &[0],
+        source: "main_loop: if DIRECT || epilogue.vectors() {",
+        copies: &[1],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
-        kernels: &[&["dgemm_90_64x64_nn"]],
+        kernels: &[&["dgemm_90_reduce"]],
         kind: "guard",
-        source: "element: let ([a, b], [c, d]) = unsafe \
-                { (F64x2::load(from), F64x2::load(from.add(2))) };",
-        copies: &[1],
-        reason: "The same, where C is read.",
-    },
-    Unreported {
-        kernels: &[&["sgemm_32x64_nn"]],
-        kind: "barrier",
-        source: "direct: *to = C::from_wide(self.op.combine(scaled, source));",
-        copies: &[6],
-        reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
+        source: "direct: (self.start.addr() | row_bytes).is_multiple_of(align)",
+        copies: &[0],
+        reason: "The same.",
     },
     Unreported {
         kernels: &[
@@ -187,13 +175,6 @@ const EQUIVALENT: &[Unreported] = &[
         copies: &[0],
         reason: "Whether a warp has lines of C at all: each store asks again.",
     },
-    Unreported {
-        kernels: &[&["dgemm_90_128x32_nn", "dgemm_90_32x128_nn"]],
-        kind: "guard",
-        source: "direct: let in_line = to.addr() / size_of::<C>() % of_line;",
-        copies: &[0],
-        reason: "Whether lines of C are aligned: to store them in two ranges is right for all.",
-    },
 ];
 
 /// Mutants that are bugs at other sizes than those that are tried.
@@ -259,16 +240,17 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same, in shared memory.",
     },
     Unreported {
-        kernels: &[F64],
+        kernels: &[F32],
         kind: "barrier",
-        source: "dgemm_sm_90a: core::arch::asm!(",
+        source: "main_loop: core::arch::asm!(",
         copies: &[0],
-        reason: "The barrier of the warp before one lane releases a stage: work units fill each stage once here.",
+        reason: "The barrier of the warp before one lane releases a stage: work units fill each \
+            stage once here.",
     },
     Unreported {
-        kernels: &[F64],
+        kernels: &[F32],
         kind: "arrival",
-        source: "cp_async: while !unsafe {",
+        source: "cp_async: if warp::lane_id() == 0 {",
         copies: &[0],
         reason: "The arrival that releases a stage: the same.",
     },
