@@ -135,3 +135,34 @@ fn relaxed_operations_hand_on_what_lies_before_a_fence() {
     assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
     assert!(!is_ordered(&clocks, (0, 0), behind, (1, 0)));
 }
+
+#[test]
+fn a_launch_keeps_its_first_stamp_until_stamps_begin_anew() {
+    let first = 71;
+    let mut clocks = Clocks::new(64, 1, first);
+    assert_eq!(clocks.launch_start, first);
+    for _ in 0..3 {
+        clocks.arrive(0, 1);
+        clocks.synchronise_warps(1, &[u32::MAX, u32::MAX]);
+        let before = clocks.now;
+        clocks.start_block();
+        assert_eq!(
+            clocks.launch_start, first,
+            "of the launch, not of the block"
+        );
+        assert!(clocks.block_start > before);
+    }
+    assert!(!clocks.stamps_exhausted());
+    clocks.now = u32::MAX / 2 + 1;
+    assert!(clocks.stamps_exhausted());
+    clocks.start_again();
+    // No stamp of other launches lies below: recycled cells are cleared from here on.
+    let starts = [
+        clocks.launch_start,
+        clocks.block_start,
+        clocks.since,
+        clocks.now,
+    ];
+    assert_eq!(starts, [1; 4]);
+    assert!(!clocks.stamps_exhausted());
+}
