@@ -313,7 +313,8 @@ fn a_package_without_kernel_sources_uses_its_ptx() {
 }
 
 /// Built in a folder with a space in its name and by a toolchain in another place, the PTX is the
-/// one that is checked in, byte for byte. A sample is the PTX of one GPU generation.
+/// one that is checked in, byte for byte. A sample is the PTX of the oldest GPU generation, the
+/// shortest.
 #[test]
 fn ptx_does_not_depend_on_where_it_is_built() {
     let Some(elsewhere) = Elsewhere::new("ptx_does_not_depend_on_where_it_is_built") else {
@@ -323,7 +324,10 @@ fn ptx_does_not_depend_on_where_it_is_built() {
     let modules = build_script::checked_in_ptx(original()).modules;
     let names: Vec<&str> = modules.iter().map(|module| module.name).collect();
     let sample = Sample::from_env();
-    let drawn = sample.draw(names, 1, |name| (*name).to_owned());
+    let drawn = match sample.is_full() {
+        true => names,
+        false => vec![names[0]],
+    };
     let manifest = || -> serde_json::Value {
         serde_json::from_str(&workspace.read("ptx/manifest.json")).unwrap()
     };

@@ -10,6 +10,7 @@ use ptx_emulator::sanitize::Tool;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::HashSet;
+use test_sample::Sample;
 use warpladder::check;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
@@ -181,9 +182,9 @@ fn products_in_terms_are_as_accurate_as_fused_multiply_adds() {
         }),
     ];
     let engine = EmulatorEngine::new();
-    let ks: &[u32] = match std::env::var("WARPLADDER_TEST").as_deref() {
-        Ok("full") => &[64, 1000, 1024, 2048, 4096, 8192, 65536],
-        _ => &[64, 1000, 8192],
+    let ks: &[u32] = match Sample::from_env().is_full() {
+        true => &[64, 1000, 1024, 2048, 4096, 8192, 65536],
+        false => &[64, 1000, 4096],
     };
     for &k in ks {
         for (name, elements) in distributions {

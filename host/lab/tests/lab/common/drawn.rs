@@ -16,7 +16,7 @@ pub struct Drawn {
 }
 
 /// In a sample, one case in this many runs.
-const ONE_IN: u64 = 4;
+const ONE_IN: u64 = 8;
 
 impl Drawn {
     /// `name` says what the cases are.

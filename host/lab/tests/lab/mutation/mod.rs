@@ -8,7 +8,7 @@
 //! always go the one of two ways to a result if to go the other one is reported. `unreported` lists
 //! the rest, each with the reason.
 //!
-//! `WARPLADDER_TEST=full` runs all mutants. Otherwise the seed draws half of the rungs, and one in
+//! `WARPLADDER_TEST=full` runs all mutants. Otherwise the seed draws a quarter of the rungs, and one in
 //! [`ONE_IN`] of their mutants.
 //! `WARPLADDER_RUNGS` names rungs: see [`is_named`].
 
@@ -60,7 +60,7 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     rungs.extend(repeated.map(|rung| &*Box::leak(Box::new(rung))));
     // To run a rung as it is takes longer than most of its mutants do.
     let count = rungs.len();
-    rungs = sample.draw(rungs, count.div_ceil(2), |rung| rung.name.to_owned());
+    rungs = sample.draw(rungs, count.div_ceil(4), |rung| rung.name.to_owned());
     sample.report(rungs.len(), count, "rungs with their mutants");
     let sample = sample.of_drawn();
     // The dearest first, so that no worker is left with one of them at the end.

@@ -96,7 +96,7 @@ fn the_output_is_that_of_now() {
     let drawn = if update {
         all
     } else {
-        let drawn = sample.draw(all, count.div_ceil(2), |(file, _)| (*file).to_owned());
+        let drawn = sample.draw(all, count.div_ceil(4), |(file, _)| (*file).to_owned());
         sample.report(drawn.len(), count, "outputs in the book");
         drawn
     };
