@@ -73,6 +73,42 @@ macro_rules! vectors {
     };
 }
 
+impl U32x4 {
+    /// Loads four words from global memory where `predicate`, and otherwise gives zeros without
+    /// reading. It is one predicated instruction, not a branch, behind which the next load would
+    /// wait for what this one is used for.
+    ///
+    /// # Safety
+    /// As for [`load`](Vector::load), of global memory, where `predicate`.
+    #[inline(always)]
+    pub unsafe fn load_global_if(from: *const u32, predicate: bool) -> [u32; 4] {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the contract says that the source can be read where the predicate holds. Where it
+        // does not, the registers are set by the moves.
+        unsafe {
+            let [mut a, mut b, mut c, mut d] = [0_u32; 4];
+            core::arch::asm!(
+                "{{ .reg .pred really; setp.ne.b32 really, {really}, 0;",
+                "@really ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [{from}]; }}",
+                a = inout(reg32) a,
+                b = inout(reg32) b,
+                c = inout(reg32) c,
+                d = inout(reg32) d,
+                from = in(reg64) from,
+                really = in(reg32) predicate as u32,
+                options(readonly, nostack, preserves_flags),
+            );
+            [a, b, c, d]
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        match predicate {
+            // SAFETY: the contract is that of `load`.
+            true => unsafe { Self::load(from) },
+            false => [0; 4],
+        }
+    }
+}
+
 vectors! {
     /// Two `f32`, 64 bits.
     F32x2 = f32, 2, 8;

@@ -10,7 +10,7 @@ use super::{
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::mma::k_major::{self, TILE_K, TILE_MN};
-use kernels_gpu::gemm::pack_rows::{self, Pack};
+use kernels_gpu::gemm::pack_rows::{self, Pack, PackBoth};
 use kernels_gpu::gemm::planner::KernelSet;
 
 /// The kernels that copy an operand.
@@ -21,6 +21,9 @@ const K_MAJOR: &str = "k_major_8";
 
 /// What rows of copies, and copies, begin at multiples of, in bytes.
 const ALIGN: u32 = 256;
+
+/// Blocks of a copy from which on 32 bits do not count its vectors: see [`pack_rows::copy`].
+const MAX_COPY_BLOCKS: u64 = (1 << 32) / (4 * pack_rows::THREADS as u64) - 1;
 
 /// Most blocks of a grid in y.
 const MAX_BLOCKS: u64 = 65_535;
@@ -73,14 +76,11 @@ pub(super) fn plan<T: GemmInput>(
         return None;
     }
     let mut plan = plan_choice(&copied, device, &choice);
-    let mut launches = Vec::new();
+    let mut starts = [0; 2];
     for side in [0, 1].into_iter().filter(|&side| is_copied[side]) {
         let start = plan.workspace_bytes.next_multiple_of(ALIGN.into());
         plan.workspace_bytes = start + sizes[side];
-        launches.push(match is_integer {
-            true => k_major_copy(description, &copied, side, start),
-            false => row_copy(description, &copied, side, start),
-        });
+        starts[side] = start;
         for launch in &mut plan.launches {
             let operand = |param: &Param| match param {
                 Param::Input(input) if *input == side => {
@@ -92,6 +92,10 @@ pub(super) fn plan<T: GemmInput>(
             launch.params = launch.params.iter().flat_map(operand).collect();
         }
     }
+    let mut launches = match is_integer {
+        true => k_major_copies(description, &copied, is_copied, starts),
+        false => vec![row_copies(description, &copied, is_copied, starts)?],
+    };
     launches.append(&mut plan.launches);
     Some(Plan { launches, ..plan })
 }
@@ -114,74 +118,92 @@ fn matrices<T: GemmInput>(description: &Description<T>, side: usize) -> u32 {
     }
 }
 
-/// The launch that copies an operand of 8-bit integers to behind `start` bytes of the workspace.
-fn k_major_copy<T: GemmInput>(
+/// The launches that copy operands of 8-bit integers to behind `starts` bytes of the workspace.
+fn k_major_copies<T: GemmInput>(
     from: &Description<T>,
     to: &Description<T>,
-    side: usize,
-    start: u64,
-) -> PlannedLaunch {
-    let [rows, columns] = stored(from, side);
+    is_copied: [bool; 2],
+    starts: [u64; 2],
+) -> Vec<PlannedLaunch> {
     let tiles = |extent: u32, of_tile: usize| u64::from(extent).div_ceil(of_tile as u64);
-    PlannedLaunch {
-        entry: K_MAJOR,
-        compute_capability: COMPUTE_CAPABILITY,
-        grid: [
-            tiles(columns, TILE_MN),
-            tiles(rows, TILE_K).min(MAX_BLOCKS),
-            matrices(from, side).into(),
-        ],
-        block: Dim3::new(k_major::THREADS as u32, 1, 1),
-        cluster: Dim3::ONE,
-        shared_bytes: 0,
-        params: vec![
-            Param::InputPtr(side),
-            Param::WorkspaceAt(start),
-            Param::U32(rows),
-            Param::U32(columns),
-            Param::U32(from.leading[side]),
-            Param::U32(to.leading[side]),
-            Param::U64(from.strides[side]),
-            Param::U64(to.strides[side]),
-        ],
-    }
+    let launch = |side: usize| {
+        let [rows, columns] = stored(from, side);
+        PlannedLaunch {
+            entry: K_MAJOR,
+            compute_capability: COMPUTE_CAPABILITY,
+            grid: [
+                tiles(columns, TILE_MN),
+                tiles(rows, TILE_K).min(MAX_BLOCKS),
+                matrices(from, side).into(),
+            ],
+            block: Dim3::new(k_major::THREADS as u32, 1, 1),
+            cluster: Dim3::ONE,
+            shared_bytes: 0,
+            params: vec![
+                Param::InputPtr(side),
+                Param::WorkspaceAt(starts[side]),
+                Param::U32(rows),
+                Param::U32(columns),
+                Param::U32(from.leading[side]),
+                Param::U32(to.leading[side]),
+                Param::U64(from.strides[side]),
+                Param::U64(to.strides[side]),
+            ],
+        }
+    };
+    let sides = [0, 1].into_iter().filter(|&side| is_copied[side]);
+    sides.map(launch).collect()
 }
 
-/// The launch that copies the rows of an operand to behind `start` bytes of the workspace.
-fn row_copy<T: GemmInput>(
+/// The launch that copies the rows of one operand or of both to behind `starts` bytes of the
+/// workspace; `None` where the kernel cannot count the vectors of one.
+fn row_copies<T: GemmInput>(
     from: &Description<T>,
     to: &Description<T>,
-    side: usize,
-    start: u64,
-) -> PlannedLaunch {
-    let [rows, columns] = stored(from, side);
-    let pack = Pack {
-        rows,
-        columns,
-        from_pitch: from.leading[side],
-        to_pitch: to.leading[side],
-        from_stride: from.strides[side],
-        to_stride: to.strides[side],
-    };
+    is_copied: [bool; 2],
+    starts: [u64; 2],
+) -> Option<PlannedLaunch> {
     let element_bytes = size_of::<T>() as u32;
-    PlannedLaunch {
+    let packs = [0, 1].map(|side| {
+        let [rows, columns] = stored(from, side);
+        Pack {
+            rows,
+            columns,
+            from_pitch: from.leading[side],
+            to_pitch: to.leading[side],
+            from_stride: from.strides[side],
+            to_stride: to.strides[side],
+        }
+    });
+    let blocks = [0, 1].map(|side| match is_copied[side] {
+        true => pack_rows::copy_blocks(packs[side].rows, packs[side].to_pitch, element_bytes),
+        false => 0,
+    });
+    if blocks.into_iter().any(|blocks| blocks >= MAX_COPY_BLOCKS) {
+        return None;
+    }
+    let both = PackBoth {
+        packs,
+        transposed: [0; 2],
+        matrices: [0, 1].map(|side| u32::from(is_copied[side]) * matrices(from, side)),
+        blocks: blocks.map(|blocks| blocks as u32),
+    };
+    // Of an operand that is not copied the pointers are not used.
+    let [a, b] = [0, 1].map(|side| [Param::InputPtr(side), Param::WorkspaceAt(starts[side])]);
+    Some(PlannedLaunch {
         entry: match element_bytes {
             2 => "pack_rows_16",
             _ => "pack_rows_32",
         },
         compute_capability: COMPUTE_CAPABILITY,
         grid: [
-            pack_rows::copy_blocks(rows, pack.to_pitch, element_bytes),
+            blocks[0] + blocks[1],
             1,
-            matrices(from, side).into(),
+            both.matrices[0].max(both.matrices[1]).into(),
         ],
         block: Dim3::new(pack_rows::THREADS as u32, 1, 1),
         cluster: Dim3::ONE,
         shared_bytes: 0,
-        params: vec![
-            Param::InputPtr(side),
-            Param::WorkspaceAt(start),
-            Param::Bytes(bytes(&pack)),
-        ],
-    }
+        params: [&a[..], &b, &[Param::Bytes(bytes(&both))]].concat(),
+    })
 }

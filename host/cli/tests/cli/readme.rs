@@ -188,6 +188,8 @@ fn random_ratios(folder: &Path) -> String {
             "dgemm",
             "wgmma_bf16",
             "wgmma_bf16_narrow",
+            "wgmma_f16",
+            "wgmma_tf32",
             "gemm_mma_bf16",
             "gemm_mma_f16",
             "gemm_mma_tf32",

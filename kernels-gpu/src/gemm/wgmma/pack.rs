@@ -26,7 +26,7 @@
 //! Beyond the sources.
 
 use crate::gemm::pack_rows::copy;
-pub use crate::gemm::pack_rows::{Pack, THREADS, copy_blocks};
+pub use crate::gemm::pack_rows::{Pack, PackBoth, THREADS, copy_blocks};
 use cuda_std::griddepcontrol;
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
@@ -37,20 +37,6 @@ pub const TILE: usize = 64;
 /// Threads of a block along the columns of a tile, and elements of a thread.
 const THREADS_Y: usize = THREADS / TILE;
 const PER_THREAD: usize = TILE / THREADS_Y;
-
-/// Two matrices to copy, passed by value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PackBoth {
-    /// Each of them.
-    pub packs: [Pack; 2],
-    /// Whether each is transposed, 0 or 1.
-    pub transposed: [u32; 2],
-    /// The matrices of a batch of each.
-    pub matrices: [u32; 2],
-    /// Blocks in x of each: [`copy_blocks`], or [`transpose_blocks`].
-    pub blocks: [u32; 2],
-}
 
 /// Blocks of a transpose of `rows` × `columns` elements that has a block for each tile.
 pub const fn transpose_blocks(rows: u32, columns: u32) -> u64 {

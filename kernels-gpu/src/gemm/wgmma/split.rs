@@ -31,7 +31,7 @@
 //! "DeepSeek-V3 Technical Report", 2024, section 3.3.2.
 
 use crate::gemm::mma::split::{RANGE_BYTES, Range, SMALL_PRODUCTS, TERMS, split};
-use crate::gemm::pack_rows::{self, Pack};
+use crate::gemm::pack_rows::{self, Loading, Pack};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps};
@@ -83,23 +83,29 @@ pub unsafe fn split_f32(
     let total = pack.rows * row_vectors;
     griddepcontrol::launch_dependents();
     griddepcontrol::wait();
-    let mut elements = [[[0; 4]; 2]; VECTORS];
+    let mut loading = [[Loading::nothing(); 2]; VECTORS];
     for i in 0..VECTORS {
         let index = first + (i * THREADS) as u32;
         let row = (index / row_vectors) as usize;
         for half in 0..2 {
             let column = (index % row_vectors) as usize * PER_VECTOR + 4 * half;
-            if index < total && column < pack.columns as usize {
+            if index < total {
                 let row = from.wrapping_add(row * pack.from_pitch as usize);
-                // SAFETY: the tests say that row and column are inside of the source.
-                elements[i][half] = unsafe { pack_rows::load(row, column, pack.columns as usize) };
+                let extents = [pack.rows, pack.columns];
+                let around = pack_rows::readable([from, row], extents, pack.from_pitch);
+                // SAFETY: the test says that the row is one of the source, of which `readable`
+                // gives a part.
+                loading[i][half] =
+                    unsafe { Loading::start(row, column, pack.columns as usize, around) };
             }
         }
     }
     let (mut largest, mut least) = (0, u32::MAX);
     for i in 0..VECTORS {
         let index = first + (i * THREADS) as u32;
-        let terms = elements[i].map(|four| {
+        let terms = loading[i].map(|loading| {
+            // SAFETY: the source is readable.
+            let four = unsafe { loading.finish() };
             for bits in four {
                 largest = largest.max(bits & 0x7fff_ffff);
             }

@@ -8,8 +8,8 @@
 //! always go the one of two ways to a result if to go the other one is reported. `unreported` lists
 //! the rest, each with the reason.
 //!
-//! `WARPLADDER_TEST=full` runs all mutants. Otherwise the seed draws a quarter of the rungs, and one in
-//! [`ONE_IN`] of their mutants.
+//! `WARPLADDER_TEST=full` runs all mutants. Otherwise the seed draws a quarter of the rungs, and
+//! one in [`ONE_IN`] of their mutants.
 //! `WARPLADDER_RUNGS` names rungs: see [`is_named`].
 
 mod engine;

@@ -204,26 +204,19 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[COPIES, COPIES_OF_BOTH, COPIES_BY_WARPS],
         kind: "guard",
-        source: "pack_rows: let is_inside = \
-                shift == 0 || column > 0 && column + 2 * per_vector <= columns;",
-        copies: &[0, 1, 2, 7],
-        reason: "Whether the aligned vectors lie in the row: what they have of other rows is \
+        source: "pack_rows: let is_readable = \
+                aligned.addr() >= begin && aligned.addr() + bytes <= end;",
+        copies: &[0, 1],
+        reason: "Whether the aligned vectors lie in the matrix: what they have of others is \
                 shifted out, and no operand here ends within one that these copies load.",
     },
     Unreported {
-        kernels: &[&["pack_both_32"]],
+        kernels: &[&["pack_both_8", "pack_rows_16"]],
         kind: "guard",
-        source: "pack_rows: if column + i < columns {",
-        copies: &[1],
-        reason: "Whether an element is of the row: one behind it is of the next row, and goes to \
-                the copy's padding, which no tensor map has.",
-    },
-    Unreported {
-        kernels: &[&["pack_both_8"], COPIES_BY_WARPS],
-        kind: "guard",
-        source: "pack_rows: if index < total && column < pack.columns as usize {",
-        copies: &[1],
-        reason: "The same of a vector.",
+        source: "pack_rows: U32x4::load_global_if(second, is_loaded && of_two),",
+        copies: &[0, 1],
+        reason: "Whether there is anything to load, and of two vectors: the second one lies in the \
+                matrix too, and is shifted out.",
     },
     Unreported {
         kernels: &[&["pack_both_8", "pack_transposed_8"]],
