@@ -30,12 +30,17 @@ impl Blocks {
 
     /// The block of a stamp of the launch.
     fn of(&self, stamp: u32) -> u32 {
+        self.at(stamp).1
+    }
+
+    /// The block of a stamp of the launch, with the stamp at which it began.
+    pub(super) fn at(&self, stamp: u32) -> (u32, u32) {
         let later = match self.0.as_slice() {
             [.., last] if stamp >= last.0 => self.0.len(),
             [.., last, _] if stamp >= last.0 => self.0.len() - 1,
             all => all.partition_point(|block| block.0 <= stamp),
         };
-        let block = later.checked_sub(1).map(|at| self.0[at].1);
+        let block = later.checked_sub(1).map(|at| self.0[at]);
         block.unwrap_or_default()
     }
 

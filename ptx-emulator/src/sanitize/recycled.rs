@@ -29,6 +29,8 @@ struct Pool {
     /// Columns, and a stamp that is higher than each of theirs.
     columns: Vec<(Columns, u32)>,
     accesses: Vec<BlockAccesses>,
+    /// Memory of lists of reads.
+    lists: Vec<Vec<u32>>,
 }
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
@@ -36,6 +38,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool {
     bytes: 0,
     columns: Vec::new(),
     accesses: Vec::new(),
+    lists: Vec::new(),
 });
 
 fn pool() -> MutexGuard<'static, Pool> {
@@ -119,6 +122,25 @@ pub(super) fn keep_accesses(accesses: BlockAccesses) {
     if pool.accesses.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
         pool.bytes += bytes;
         pool.accesses.push(accesses);
+    }
+}
+
+/// Room for a list, if there is any.
+pub(super) fn take_list() -> Vec<u32> {
+    let mut pool = pool();
+    let list = pool.lists.pop().unwrap_or_default();
+    pool.bytes -= 4 * list.capacity();
+    list
+}
+
+/// Keeps the memory of a list.
+pub(super) fn keep_list(mut list: Vec<u32>) {
+    let mut pool = pool();
+    let bytes = 4 * list.capacity();
+    if pool.lists.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
+        pool.bytes += bytes;
+        list.clear();
+        pool.lists.push(list);
     }
 }
 

@@ -42,6 +42,9 @@ impl Racecheck {
     #[inline(always)]
     pub(super) fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
         let by = self.geometry.warp(warp);
+        if self.list_repeated(by, access) {
+            return false;
+        }
         let settled = self.is_settled(by, access);
         if !settled && !self.load_groups(by, access) {
             access.expand(|access| self.memory_access(warp, access));

@@ -6,6 +6,7 @@ use super::super::cross_block_races::CrossBlockRaces;
 use super::super::last_accesses::{Blocks, Last, settle};
 use super::super::shadow_memory::ShadowMemory;
 use super::Racecheck;
+use super::read_lists::ReadList;
 
 /// The shadow of an allocation.
 #[derive(Clone, Debug)]
@@ -27,6 +28,13 @@ impl Area {
             let cells = &self.cells;
             settle(&mut self.cross_block, &[Last { cells, blocks }], true);
         }
+    }
+
+    /// Whether anything was written.
+    fn has_writes(&self, blocks: &Blocks) -> bool {
+        let cells = &self.cells;
+        let races = &self.cross_block;
+        races.wrote || races.has_strong() || Last { cells, blocks }.wrote()
     }
 
     /// Splits cells into cells of `1 << shift` bytes.
@@ -52,13 +60,28 @@ impl Racecheck {
         for (allocation, area, blocks) in self.of_others.drain(..) {
             of_all[allocation].push((area, blocks));
         }
-        for (own, mut all) in self.global.iter_mut().zip(of_all) {
-            let shift = all.iter().map(|(area, _)| area.cells.shift).min();
+        let lists = self.all_lists(&own_blocks);
+        for ((own, mut all), lists) in self.global.iter_mut().zip(of_all).zip(lists) {
+            // What is only read has no races.
+            let writes = all.iter().any(|(area, blocks)| area.has_writes(blocks));
+            let of_lists = lists
+                .iter()
+                .filter(|_| writes)
+                .map(|(list, _)| list.shift());
+            let of_areas = all.iter().map(|(area, _)| area.cells.shift);
+            let shift = of_areas.chain(of_lists).min();
             for (area, _) in &mut all {
                 area.refine(shift.unwrap_or(2), start);
             }
             let mut all = all.into_iter();
-            let Some((mut area, blocks)) = all.next() else {
+            let mut first = all.next();
+            for (list, blocks) in lists {
+                if let Some((area, _)) = first.as_mut().filter(|_| writes) {
+                    list.settle(&mut area.cross_block, &blocks);
+                }
+                list.recycle();
+            }
+            let Some((mut area, blocks)) = first else {
                 continue;
             };
             let mut others = Vec::new();
@@ -93,6 +116,17 @@ impl Racecheck {
         }
     }
 
+    /// The reads that all workers have listed, by allocation.
+    fn all_lists(&mut self, own: &Arc<Blocks>) -> Vec<Vec<(ReadList, Arc<Blocks>)>> {
+        let of_own = self.read_lists.take_all().into_iter();
+        let lists = of_own.map(|list| (list, Arc::clone(own)));
+        let mut all: Vec<Vec<_>> = lists.map(|list| vec![list]).collect();
+        for (allocation, list, blocks) in self.lists_of_others.drain(..) {
+            all[allocation].push((list, blocks));
+        }
+        all
+    }
+
     /// Leaves the shadow, which is large and not needed any more, to later launches.
     pub(super) fn recycle(&mut self) {
         let above = self.block.clocks.now + 1;
@@ -103,6 +137,12 @@ impl Racecheck {
         for (_, area, _) in self.of_others.drain(..) {
             area.cells.recycle(above);
             area.cross_block.recycle();
+        }
+        for list in self.read_lists.take_all() {
+            list.recycle();
+        }
+        for (_, list, _) in self.lists_of_others.drain(..) {
+            list.recycle();
         }
         // Operations that are in flight have stamps of their own.
         let shared = std::mem::take(&mut self.shared);

@@ -10,7 +10,7 @@ impl Racecheck {
     /// A strong access in a kernel that synchronises by such.
     #[inline(never)]
     pub(super) fn strong(&mut self, warp: u32, access: &MemoryAccess<'_>) {
-        self.catch_up();
+        self.before_order();
         let semantics = self.semantics[access.instruction.index()];
         let mut groups = same_addresses(access);
         if access.space == Space::Shared {

@@ -4,6 +4,7 @@ mod accesses;
 mod areas;
 mod deferred_reads;
 mod fine_grained;
+mod read_lists;
 mod settled_reads;
 mod stored;
 mod updates;
@@ -12,7 +13,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::clocks::{Clocks, first_barrier};
-use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
 use super::last_accesses::Blocks;
 use super::launch_geometry::{LaunchGeometry, flatten};
@@ -31,6 +31,7 @@ use crate::observer::{
 };
 use areas::Area;
 use deferred_reads::DeferredReads;
+use read_lists::{ReadList, ReadLists};
 use settled_reads::{Key, SettledReads};
 use stored::StoredValuesOf;
 use updates::Updates;
@@ -86,8 +87,12 @@ pub struct Racecheck {
     shared: ShadowMemory,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
+    /// Reads of allocations that have no shadow yet.
+    read_lists: ReadLists,
     /// What other workers recorded, with the number of the allocation and their blocks.
     of_others: Vec<(usize, Box<Area>, Arc<Blocks>)>,
+    /// What they listed, in the same way.
+    lists_of_others: Vec<(usize, ReadList, Arc<Blocks>)>,
     /// Whether the kernel has copies to several blocks.
     is_multicast: bool,
     block: BlockState,
@@ -180,6 +185,7 @@ impl Racecheck {
             last_allocations: vec![0; instructions],
             shared: ShadowMemory::new(geometry.shared_of_group(), start),
             global: vec![None; geometry.allocations.len()],
+            read_lists: ReadLists::new(geometry.allocations.len(), !is_multicast),
             block: BlockState {
                 clocks: Clocks::new(threads, geometry.group_blocks(), start),
                 ..BlockState::default()
@@ -192,6 +198,7 @@ impl Racecheck {
     /// Lets the stamps start again before they run out: those of earlier blocks no longer matter.
     fn renew_stamps(&mut self) {
         if self.block.clocks.stamps_exhausted() {
+            self.record_lists();
             for area in self.global.iter_mut().flatten() {
                 area.settle(&self.block.blocks);
             }
@@ -226,6 +233,9 @@ impl Racecheck {
 
     /// The shadow of a block's shared memory, as seen from the warp `by`, or of an allocation.
     fn view(&mut self, space: Space, allocation: usize, by: u32) -> ShadowView<'_> {
+        if !matches!(space, Space::Shared | Space::Cluster) && self.global[allocation].is_none() {
+            self.begin_area(allocation);
+        }
         let Racecheck {
             geometry,
             shared,
@@ -233,7 +243,6 @@ impl Racecheck {
             block,
             overwrites,
             tally,
-            is_multicast,
             ..
         } = self;
         let mut is_lazy = false;
@@ -241,18 +250,10 @@ impl Racecheck {
             Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None, None),
             Space::Cluster => (0, shared, None, None),
             _ => {
-                let (base, bytes) = geometry.allocations[allocation];
-                let area = global[allocation].get_or_insert_with(|| {
-                    let cells = ShadowMemory::new(bytes, block.clocks.launch_start);
-                    let cross_block = CrossBlockRaces::new(bytes, cells.shift);
-                    Box::new(Area {
-                        base,
-                        cells,
-                        cross_block,
-                        strong: 0,
-                        is_lazy: !*is_multicast,
-                    })
-                });
+                let base = geometry.allocations[allocation].0;
+                let Some(area) = &mut global[allocation] else {
+                    unreachable!("`begin_area` has made it");
+                };
                 is_lazy = area.is_lazy;
                 let content = geometry.contents.get(allocation);
                 let content = content.filter(|content| content.base == base);
@@ -440,6 +441,9 @@ impl Racecheck {
             // `async_access` has it.
             return;
         }
+        if self.list(by, access, shape) {
+            return;
+        }
         self.stored.note(access);
         if access.space == Space::Shared && access.kind == AccessKind::Store {
             self.catch_up();
@@ -468,6 +472,9 @@ impl Racecheck {
         }
         let key = Key::new(loads, self.block.clocks.now, self.overwrites);
         if !self.settled.has(&key) {
+            if self.list_loads(warp, loads, key) {
+                return;
+            }
             let by = self.geometry.warp(warp);
             let settled = self.broadcasts(by, loads).unwrap_or_else(|| {
                 loads
@@ -480,8 +487,15 @@ impl Racecheck {
         }
     }
 
-    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+    /// Threads are ordered in another way than by a barrier of the block: records what waits.
+    #[inline(always)]
+    fn before_order(&mut self) {
         self.catch_up();
+        self.end_lists();
+    }
+
+    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        self.before_order();
         let by = self.geometry.warp(warp);
         match access.access.space {
             Space::Shared => self.async_shared(by, access),
@@ -505,31 +519,31 @@ impl Racecheck {
     }
 
     fn phase_complete(&mut self, address: u64) {
-        self.catch_up();
+        self.before_order();
         let address = self.geometry.in_group(address);
         self.block.clocks.complete_phase(address);
     }
 
     fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
-        self.catch_up();
+        self.before_order();
         let by = self.geometry.warp(warp);
         let all = self.semantics[id.index()].releases;
         self.block.clocks.arrive_at_cluster(by, arriving, all);
     }
 
     fn cluster_complete(&mut self) {
-        self.catch_up();
+        self.before_order();
         self.block.clocks.complete_cluster();
     }
 
     fn cluster_wait(&mut self, warp: &WarpContext<'_>, passing: u32) {
-        self.catch_up();
+        self.before_order();
         let by = self.geometry.warp(warp);
         self.block.clocks.wait_for_cluster(by, passing);
     }
 
     fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
-        self.catch_up();
+        self.before_order();
         let semantics = self.semantics[id.index()];
         let by = self.geometry.warp(warp);
         if semantics.is_proxy_fence {
@@ -548,7 +562,7 @@ impl Racecheck {
         if sync.kind != WarpSyncKind::Barrier {
             return;
         }
-        self.catch_up();
+        self.before_order();
         let by = self.geometry.warp(warp);
         // Lanes with the same members wait for each other.
         let mut rest = sync.mask;
@@ -564,7 +578,7 @@ impl Racecheck {
 
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32) {
         if self.semantics[id.index()].only_arrives {
-            self.catch_up();
+            self.before_order();
             let by = self.geometry.warp(warp);
             let barrier = first_barrier(self.geometry.rank(warp.rank)) + barrier;
             self.block.clocks.arrive(by, barrier);
@@ -582,7 +596,7 @@ impl Racecheck {
                 }
             }
             false => {
-                self.catch_up();
+                self.before_order();
                 let rank = self.geometry.rank(barrier.rank);
                 let id = first_barrier(rank) + barrier.barrier;
                 let clocks = &mut self.block.clocks;
@@ -626,6 +640,12 @@ impl Observer for Racecheck {
         for (allocation, area) in worker.global.drain(..).enumerate() {
             if let Some(area) = area {
                 self.of_others.push((allocation, area, Arc::clone(&blocks)));
+            }
+        }
+        for (allocation, list) in worker.read_lists.take_all().into_iter().enumerate() {
+            if !list.is_empty() {
+                let list = (allocation, list, Arc::clone(&blocks));
+                self.lists_of_others.push(list);
             }
         }
         // The areas of several workers are recycled together.

@@ -61,19 +61,38 @@ impl Key {
 
 /// The last settled reads of each slot; empty as long as there are none.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SettledReads(Vec<Key>);
+pub(super) struct SettledReads {
+    settled: Vec<Key>,
+    /// The last reads of each slot that are listed, with their warp.
+    listed: Vec<(Key, u32)>,
+}
 
 impl SettledReads {
     #[inline(always)]
     pub(super) fn has(&self, key: &Key) -> bool {
-        self.0.get(key.slot()).is_some_and(|known| known.is(key))
+        let known = self.settled.get(key.slot());
+        known.is_some_and(|known| known.is(key))
     }
 
     pub(super) fn keep(&mut self, key: Key) {
-        if self.0.is_empty() {
+        if self.settled.is_empty() {
             // No key is like the first ones.
-            self.0 = vec![Key::default(); SLOTS];
+            self.settled = vec![Key::default(); SLOTS];
         }
-        self.0[key.slot()] = key;
+        self.settled[key.slot()] = key;
+    }
+
+    /// The warp that has listed these reads, if any.
+    #[inline(always)]
+    pub(super) fn listed_by(&self, key: &Key) -> Option<u32> {
+        let (known, warp) = self.listed.get(key.slot())?;
+        known.is(key).then_some(*warp)
+    }
+
+    pub(super) fn keep_listed(&mut self, key: Key, warp: u32) {
+        if self.listed.is_empty() {
+            self.listed = vec![(Key::default(), 0); SLOTS];
+        }
+        self.listed[key.slot()] = (key, warp);
     }
 }
