@@ -235,6 +235,31 @@ impl StoredValues<'_> {
         Some((word >> (8 * (address % 4))) as u8)
     }
 
+    /// Whether all elements that lanes store are one value.
+    pub(crate) fn are_all(&self, value: u64, mask: u32) -> bool {
+        let stored_bits = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));
+        let mut other = 0;
+        for source in &self.store.sources {
+            let differs =
+                |lane: usize, word: u64| u32::from((word ^ value) & stored_bits != 0) << lane;
+            match source {
+                Register::Reg32(reg) => {
+                    for (lane, &word) in self.regs32[reg.0 as usize].iter().enumerate() {
+                        other |= differs(lane, u64::from(word));
+                    }
+                }
+                Register::Reg64(reg) => {
+                    for (lane, &word) in self.regs64[reg.0 as usize].iter().enumerate() {
+                        other |= differs(lane, word);
+                    }
+                }
+                // There are no stores of predicates.
+                Register::Predicate(_) => other |= if value == 0 { 0 } else { u32::MAX },
+            }
+        }
+        other & mask == 0
+    }
+
     /// The elements of the vector that a lane stores, from the lowest address on.
     pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + '_ {
         let stored_bits = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));

@@ -191,6 +191,11 @@ impl Last<'_> {
         self.cells.wrote_at >= self.blocks.first()
     }
 
+    /// Whether anything was read.
+    fn was_read(&self) -> bool {
+        self.cells.read_at >= self.blocks.first()
+    }
+
     fn row<'c>(&self, column: &'c [u32], row: usize) -> &'c [u32] {
         let first = row * LANES;
         &column[first..(first + LANES).min(column.len())]
@@ -218,21 +223,35 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
     if !races.wrote && !every {
         return;
     }
+    // Columns without a stamp of the launch need no look.
+    let are_written: Vec<bool> = all.iter().map(Last::wrote).collect();
+    let are_read: Vec<bool> = all.iter().map(Last::was_read).collect();
     for row in 0..races.rows() {
-        let [mut writes, mut reads] = races.spans(row);
-        let mut writers = if writes.is_none() { 0 } else { 2 };
-        for last in all {
-            let own = last.blocks.span(last.row(&last.cells.written, row));
-            writers += u32::from(!own.is_none());
-            writes = writes.with(own);
-            reads = reads.with(last.blocks.span(last.row(&last.cells.read, row)));
+        if !every {
+            let [mut writes, mut reads] = races.spans(row);
+            let mut writers = if writes.is_none() { 0 } else { 2 };
+            for (last, _) in all
+                .iter()
+                .zip(&are_written)
+                .filter(|(_, written)| **written)
+            {
+                let own = last.blocks.span(last.row(&last.cells.written, row));
+                writers += u32::from(!own.is_none());
+                writes = writes.with(own);
+            }
+            if writes.is_none() {
+                continue;
+            }
+            for (last, _) in all.iter().zip(&are_read).filter(|(_, read)| **read) {
+                reads = reads.with(last.blocks.span(last.row(&last.cells.read, row)));
+            }
+            // Where nothing is read, each cell of one worker was written once.
+            let is_single = reads.is_none() && writers == 1;
+            if writes.with(reads).is_of_one() || is_single {
+                continue;
+            }
         }
-        // Where nothing is read, each cell of one worker was written once.
-        let is_quiet =
-            writes.is_none() || writes.with(reads).is_of_one() || reads.is_none() && writers == 1;
-        if every || !is_quiet {
-            all.iter().for_each(|last| last.add(row, races));
-        }
+        all.iter().for_each(|last| last.add(row, races));
     }
 }
 
@@ -283,6 +302,7 @@ mod tests {
                             let old = (cells.read[cell], cells.reader[cell]);
                             others.read(cell, old, origin);
                             (cells.read[cell], cells.reader[cell]) = (stamp, origin.0);
+                            cells.read_at = stamp;
                         }
                     }
                 }

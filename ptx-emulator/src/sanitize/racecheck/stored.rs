@@ -61,6 +61,11 @@ fn compare(known: Stored, access: &MemoryAccess<'_>) -> Stored {
     let Some(values) = access.values else {
         return Stored::Several;
     };
+    if let Stored::One(value, _) = known
+        && values.are_all(value, access.mask)
+    {
+        return known;
+    }
     let mut all = known;
     for lane in super::super::shape::lanes(access.mask) {
         let count = values.of_lane(lane).count().max(1) as u32;
