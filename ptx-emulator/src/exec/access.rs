@@ -40,7 +40,11 @@ pub(super) fn lane_addresses(
         }
         AddressBase::Reg32(reg) => {
             let base = &r.regs32[reg.0 as usize];
-            std::array::from_fn(|lane| u64::from(base[lane]).wrapping_add(offset))
+            // Windows smaller than 2³² bytes have addresses of 32 bits, whose sums wrap around:
+            // compilers fold a negative index into the register, and add the rest.
+            let wraps = !matches!(address.space, Space::Global | Space::Generic);
+            let bits = if wraps { u64::from(u32::MAX) } else { u64::MAX };
+            std::array::from_fn(|lane| u64::from(base[lane]).wrapping_add(offset) & bits)
         }
         AddressBase::None => [offset; LANES],
         AddressBase::Frame => [offset.wrapping_add(u64::from(local_base)); LANES],

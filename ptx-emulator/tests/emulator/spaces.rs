@@ -32,6 +32,22 @@ fn dynamic_shared_memory_lies_behind_static_arrays() {
     assert_eq!(data, [6_405_032]);
 }
 
+/// Compilers fold a negative index into the register: lanes 0 and 1 have an address below 0, and the
+/// offset brings it back.
+#[test]
+fn addresses_of_32_bits_wrap_around() {
+    let body = format!(
+        ".shared .align 8 .b8 cells[256];
+         mov.u32 %r1, cells; shl.b32 %r2, %thread, 3; sub.u32 %r2, %r2, 16; add.u32 %r1, %r1, %r2;
+         add.u32 %r3, %thread, 7; st.shared.u32 [%r1+16], %r3; st.shared.u32 [%r1+20], %r1;
+         bar.sync 0;
+         ld.shared.v2.u32 {{%r0, %r4}}, [%r1+16]; sub.u32 %r4, %r4, %r1; add.u32 %r0, %r0, %r4;
+         {STORE}"
+    );
+    let expected: Vec<u32> = (7..39).collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
 #[test]
 fn shared_memory_is_fresh_in_every_block() {
     let text = module(
