@@ -20,15 +20,16 @@ use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::observer::{MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
 
-/// The most words of all lists of a worker.
-const MAX_WORDS: usize = 4 << 20;
+/// The most reads that a worker lists in a launch. To list reads and to record them after all takes
+/// longer than to record them at once: of this many it takes few milliseconds.
+const MAX_READS: usize = 1 << 14;
 
 /// Lists of reads by allocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadLists {
     lists: Vec<ReadList>,
-    /// Words of all lists.
-    words: usize,
+    /// Reads that were listed since the launch began, or since the barrier of its grid.
+    reads: usize,
     /// Whether reads are listed.
     is_open: bool,
 }
@@ -37,7 +38,7 @@ impl ReadLists {
     pub(super) fn new(allocations: usize, is_open: bool) -> Self {
         ReadLists {
             lists: vec![ReadList::default(); allocations],
-            words: 0,
+            reads: 0,
             is_open,
         }
     }
@@ -50,9 +51,7 @@ impl ReadLists {
 
     fn take(&mut self, allocation: usize) -> ReadList {
         let list = self.lists.get_mut(allocation).map(std::mem::take);
-        let list = list.unwrap_or_default();
-        self.words -= list.words.len();
-        list
+        list.unwrap_or_default()
     }
 
     #[inline(always)]
@@ -66,7 +65,7 @@ impl ReadLists {
         list.finest = list
             .finest
             .max(2u32.saturating_sub(entry.bytes.trailing_zeros()));
-        self.words += HEADER + offsets.len();
+        self.reads += 1;
     }
 }
 
@@ -261,7 +260,7 @@ impl Racecheck {
         if self.global[allocation].is_some() || !is_small {
             return None;
         }
-        if self.read_lists.words > MAX_WORDS {
+        if self.read_lists.reads >= MAX_READS {
             self.end_lists();
             return None;
         }
