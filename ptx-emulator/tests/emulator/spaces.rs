@@ -32,8 +32,8 @@ fn dynamic_shared_memory_lies_behind_static_arrays() {
     assert_eq!(data, [6_405_032]);
 }
 
-/// Compilers fold a negative index into the register: lanes 0 and 1 have an address below 0, and the
-/// offset brings it back.
+/// Compilers fold a negative index into the register: lanes 0 and 1 have an address below 0, and
+/// the offset brings it back.
 #[test]
 fn addresses_of_32_bits_wrap_around() {
     let body = format!(
