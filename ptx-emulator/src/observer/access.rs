@@ -235,9 +235,14 @@ impl StoredValues<'_> {
         Some((word >> (8 * (address % 4))) as u8)
     }
 
+    /// The bits of a register that an element has.
+    fn stored_bits(&self) -> u64 {
+        u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8))
+    }
+
     /// Whether all elements that lanes store are one value.
     pub(crate) fn are_all(&self, value: u64, mask: u32) -> bool {
-        let stored_bits = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));
+        let stored_bits = self.stored_bits();
         let mut other = 0;
         for source in &self.store.sources {
             let differs =
@@ -262,7 +267,7 @@ impl StoredValues<'_> {
 
     /// The elements of the vector that a lane stores, from the lowest address on.
     pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + '_ {
-        let stored_bits = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));
+        let stored_bits = self.stored_bits();
         self.store.sources.iter().map(move |source| match source {
             Register::Reg32(reg) => u64::from(self.regs32[reg.0 as usize][lane]) & stored_bits,
             Register::Reg64(reg) => self.regs64[reg.0 as usize][lane] & stored_bits,

@@ -224,17 +224,13 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
         return;
     }
     // Columns without a stamp of the launch need no look.
-    let are_written: Vec<bool> = all.iter().map(Last::wrote).collect();
-    let are_read: Vec<bool> = all.iter().map(Last::was_read).collect();
+    let written: Vec<_> = all.iter().filter(|last| last.wrote()).collect();
+    let read: Vec<_> = all.iter().filter(|last| last.was_read()).collect();
     for row in 0..races.rows() {
         if !every {
             let [mut writes, mut reads] = races.spans(row);
             let mut writers = if writes.is_none() { 0 } else { 2 };
-            for (last, _) in all
-                .iter()
-                .zip(&are_written)
-                .filter(|(_, written)| **written)
-            {
+            for last in &written {
                 let own = last.blocks.span(last.row(&last.cells.written, row));
                 writers += u32::from(!own.is_none());
                 writes = writes.with(own);
@@ -242,7 +238,7 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
             if writes.is_none() {
                 continue;
             }
-            for (last, _) in all.iter().zip(&are_read).filter(|(_, read)| **read) {
+            for last in &read {
                 reads = reads.with(last.blocks.span(last.row(&last.cells.read, row)));
             }
             // Where nothing is read, each cell of one worker was written once.

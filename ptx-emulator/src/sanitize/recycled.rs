@@ -41,6 +41,17 @@ static POOL: Mutex<Pool> = Mutex::new(Pool {
     lists: Vec::new(),
 });
 
+impl Pool {
+    /// Counts the bytes of one more piece, if it may have it beside `pieces` of its kind.
+    fn admits(&mut self, pieces: usize, bytes: usize) -> bool {
+        let admits = pieces < MAX_PIECES && self.bytes + bytes <= MAX_BYTES;
+        if admits {
+            self.bytes += bytes;
+        }
+        admits
+    }
+}
+
 fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,8 +110,8 @@ pub(super) fn keep_columns(columns: Columns, above: u32) {
         return;
     }
     let bytes = bytes_of(&columns);
-    if pool.columns.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
-        pool.bytes += bytes;
+    let pieces = pool.columns.len();
+    if pool.admits(pieces, bytes) {
         pool.above = pool.above.max(above);
         pool.columns.push((columns, above));
     }
@@ -119,8 +130,8 @@ pub(super) fn take_accesses(count: usize) -> Option<BlockAccesses> {
 pub(super) fn keep_accesses(accesses: BlockAccesses) {
     let mut pool = pool();
     let bytes = accesses.bytes();
-    if pool.accesses.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
-        pool.bytes += bytes;
+    let pieces = pool.accesses.len();
+    if pool.admits(pieces, bytes) {
         pool.accesses.push(accesses);
     }
 }
@@ -137,8 +148,8 @@ pub(super) fn take_list() -> Vec<u32> {
 pub(super) fn keep_list(mut list: Vec<u32>) {
     let mut pool = pool();
     let bytes = 4 * list.capacity();
-    if pool.lists.len() < MAX_PIECES && pool.bytes + bytes <= MAX_BYTES {
-        pool.bytes += bytes;
+    let pieces = pool.lists.len();
+    if pool.admits(pieces, bytes) {
         list.clear();
         pool.lists.push(list);
     }

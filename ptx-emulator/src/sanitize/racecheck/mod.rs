@@ -4,6 +4,8 @@ mod accesses;
 mod areas;
 mod deferred_reads;
 mod fine_grained;
+mod launch;
+mod order;
 mod read_lists;
 mod settled_reads;
 mod stored;
@@ -12,7 +14,7 @@ mod updates;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::clocks::{Clocks, first_barrier};
+use super::clocks::Clocks;
 use super::finding::{Finding, Tally};
 use super::last_accesses::Blocks;
 use super::launch_geometry::{LaunchGeometry, flatten};
@@ -20,14 +22,13 @@ use super::recycled;
 use super::semantics::Semantics;
 use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
-use super::shape::{LANES, Shape, Shapes, lanes};
+use super::shape::{LANES, Shape, Shapes};
 use super::sync_table::{BlockSet, SyncTable};
-use crate::error::{Fault, FaultKind};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext, MemoryAccess,
-    Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
+    AsyncAccess, Event, Form, Interest, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
+    RepeatedLoads, WarpContext,
 };
 use areas::Area;
 use deferred_reads::DeferredReads;
@@ -285,132 +286,6 @@ pub(super) fn block_number(index: u64) -> u32 {
 }
 
 impl Racecheck {
-    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let mut geometry = LaunchGeometry::of_single_blocks(launch);
-        geometry.contents = Arc::new(launch.memory.snapshot());
-        let semantics = Semantics::of_kernel(launch.kernel);
-        *self = Self::with_geometry(geometry, semantics, SyncTable::default());
-    }
-
-    /// What the tally comes to.
-    fn judged(&self) -> Vec<Finding> {
-        let mut tally = self.tally.clone();
-        let excuse = |_, first: InstructionId, second: Option<InstructionId>| {
-            let same = self.stored.are_same(first, second?);
-            same.then_some("both store one and the same value, always")
-        };
-        let is_strong = |id: InstructionId| !self.semantics[id.index()].is_plain_access;
-        let guesses = &self.updates.guesses;
-        let of = |id: InstructionId| self.semantics[id.index()];
-        tally.drop_pairs(|first, second| {
-            let is_end = of(first).ends_mbarrier && of(second).is_mbarrier;
-            is_end || guesses.contains(&second) && is_strong(first)
-        });
-        tally.graded_findings(&self.geometry, excuse)
-    }
-
-    fn launch_end(&mut self, fault: Option<&Fault>) {
-        if let Some(fault) = fault {
-            // What was found before the budget was used up stays.
-            if !matches!(fault.kind, FaultKind::Budget(_)) {
-                self.tally.clear();
-            }
-        }
-        if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
-            self.end_part();
-            self.report_between_blocks();
-        }
-        self.findings = self.judged();
-        self.geometry.contents = Arc::default();
-        self.recycle();
-    }
-
-    /// Brings together what blocks have recorded of each other, and notes their races.
-    fn report_between_blocks(&mut self) {
-        self.settle();
-        for area in self.global.iter().flatten() {
-            let cross_block = &area.cross_block;
-            cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
-        }
-    }
-
-    fn block_start(&mut self, block: [u32; 3]) {
-        // The blocks of a cluster are watched as one, and those of a cooperative launch when they
-        // run.
-        if self.geometry.is_first(block) && !self.geometry.is_cooperative {
-            self.begin(block);
-        }
-    }
-
-    /// In a cooperative launch, a block has run for a while, and another one goes on.
-    fn block_resume(&mut self, block: [u32; 3]) {
-        self.end_part();
-        self.begin(block);
-        let number = block_number(self.block.index);
-        if let Some(seen) = self.seen.remove(&number) {
-            self.block.seen = seen;
-            self.block.acquired = true;
-        }
-        self.block.fenced = self.fenced.contains(&number);
-    }
-
-    /// Keeps what a block of a cooperative launch has acquired for when it goes on.
-    fn end_part(&mut self) {
-        if self.geometry.is_cooperative {
-            let number = block_number(self.block.index);
-            if std::mem::take(&mut self.block.acquired) {
-                let seen = std::mem::take(&mut self.block.seen);
-                self.seen.insert(number, seen);
-            }
-            if self.block.fenced {
-                self.fenced.insert(number);
-            }
-        }
-    }
-
-    /// The barrier of the grid orders everything before it: what follows is as of a new launch.
-    fn grid_complete(&mut self) {
-        self.catch_up();
-        self.end_part();
-        self.report_between_blocks();
-        let above = self.block.clocks.now + 1;
-        for area in self.global.iter_mut().filter_map(Option::take) {
-            area.cells.recycle(above);
-            area.cross_block.recycle();
-        }
-        self.sync_table.clear();
-        self.seen.clear();
-        self.fenced.clear();
-        self.begin(self.block.at);
-    }
-
-    /// A block begins, or goes on.
-    fn begin(&mut self, block: [u32; 3]) {
-        self.deferred.clear();
-        self.updates.clear();
-        self.renew_stamps();
-        self.block.clocks.start_block();
-        self.block.at = block;
-        self.block.index = self.geometry.block_index(block);
-        let start = self.block.clocks.block_start;
-        let number = block_number(self.block.index);
-        self.block.blocks.begin(start, number);
-        self.block.acquired = false;
-        self.block.seen = BlockSet::default();
-        self.block.fenced = false;
-        if std::mem::take(&mut self.in_flight) != 0 {
-            self.shared.clear();
-        }
-    }
-
-    fn block_end(&mut self, block: [u32; 3]) {
-        let is_own = self.geometry.is_first(block) && !self.geometry.is_cooperative;
-        if self.block.acquired && is_own {
-            let seen = std::mem::take(&mut self.block.seen);
-            self.seen.insert(block_number(self.block.index), seen);
-        }
-    }
-
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         if !matches!(access.space, Space::Shared | Space::Global) {
@@ -487,13 +362,6 @@ impl Racecheck {
         }
     }
 
-    /// Threads are ordered in another way than by a barrier of the block: records what waits.
-    #[inline(always)]
-    fn before_order(&mut self) {
-        self.catch_up();
-        self.end_lists();
-    }
-
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
         self.before_order();
         let by = self.geometry.warp(warp);
@@ -515,100 +383,6 @@ impl Racecheck {
             (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_group(barrier)),
             (Progress::Waited, Issuer::Warp) => clocks.finish_warp_operation(),
             _ => {}
-        }
-    }
-
-    fn phase_complete(&mut self, address: u64) {
-        self.before_order();
-        let address = self.geometry.in_group(address);
-        self.block.clocks.complete_phase(address);
-    }
-
-    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
-        self.before_order();
-        let by = self.geometry.warp(warp);
-        let all = self.semantics[id.index()].releases;
-        self.block.clocks.arrive_at_cluster(by, arriving, all);
-    }
-
-    fn cluster_complete(&mut self) {
-        self.before_order();
-        self.block.clocks.complete_cluster();
-    }
-
-    fn cluster_wait(&mut self, warp: &WarpContext<'_>, passing: u32) {
-        self.before_order();
-        let by = self.geometry.warp(warp);
-        self.block.clocks.wait_for_cluster(by, passing);
-    }
-
-    fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
-        self.before_order();
-        let semantics = self.semantics[id.index()];
-        let by = self.geometry.warp(warp);
-        if semantics.is_proxy_fence {
-            self.block.clocks.publish(by, executing);
-        }
-        if semantics.is_fence {
-            self.block.clocks.fence(by, executing);
-            self.block.fenced = true;
-        }
-        if semantics.is_init_fence && self.relaxes {
-            self.block.clocks.fence(by, executing);
-        }
-    }
-
-    fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
-        if sync.kind != WarpSyncKind::Barrier {
-            return;
-        }
-        self.before_order();
-        let by = self.geometry.warp(warp);
-        // Lanes with the same members wait for each other.
-        let mut rest = sync.mask;
-        while rest != 0 {
-            let members = sync.members[rest.trailing_zeros() as usize % LANES];
-            let group = lanes(rest)
-                .filter(|&lane| sync.members[lane] == members)
-                .fold(0, |group, lane| group | 1 << lane);
-            self.block.clocks.synchronise_lanes(by, group);
-            rest &= !group;
-        }
-    }
-
-    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32) {
-        if self.semantics[id.index()].only_arrives {
-            self.before_order();
-            let by = self.geometry.warp(warp);
-            let barrier = first_barrier(self.geometry.rank(warp.rank)) + barrier;
-            self.block.clocks.arrive(by, barrier);
-        }
-    }
-
-    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        match barrier.whole_block && self.geometry.group_blocks() == 1 {
-            true => {
-                self.deferred.clear();
-                self.updates.clear();
-                self.block.clocks.synchronise_block();
-                if self.block.clocks.stamps_exhausted() {
-                    self.renew_stamps();
-                }
-            }
-            false => {
-                self.before_order();
-                let rank = self.geometry.rank(barrier.rank);
-                let id = first_barrier(rank) + barrier.barrier;
-                let clocks = &mut self.block.clocks;
-                match rank {
-                    0 => clocks.synchronise_warps(id, barrier.arrived),
-                    rank => {
-                        let mut arrived = vec![0; (rank * self.geometry.warps()) as usize];
-                        arrived.extend(barrier.arrived);
-                        clocks.synchronise_warps(id, &arrived);
-                    }
-                }
-            }
         }
     }
 }

@@ -61,17 +61,14 @@ fn compare(known: Stored, access: &MemoryAccess<'_>) -> Stored {
     let Some(values) = access.values else {
         return Stored::Several;
     };
-    if let Stored::One(value, _) = known
-        && values.are_all(value, access.mask)
-    {
+    let first = super::super::shape::lanes(access.mask).next();
+    let mut elements = first.into_iter().flat_map(|lane| values.of_lane(lane));
+    let Some(value) = elements.next() else {
         return known;
+    };
+    let count = 1 + elements.count() as u32;
+    match values.are_all(value, access.mask) {
+        true => known.join(Stored::One(value, access.bytes / count)),
+        false => Stored::Several,
     }
-    let mut all = known;
-    for lane in super::super::shape::lanes(access.mask) {
-        let count = values.of_lane(lane).count().max(1) as u32;
-        for value in values.of_lane(lane) {
-            all = all.join(Stored::One(value, access.bytes / count));
-        }
-    }
-    all
 }
