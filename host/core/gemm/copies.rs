@@ -10,7 +10,7 @@ use kernels_gpu::ladder::transpose::transpose_fast;
 
 /// The most bytes that one launch copies of both operands. Its threads have the registers of a
 /// transpose, so it has fewer loads in flight than the launch of a copy.
-const BOTH_BYTES: u64 = 8 << 20;
+const BOTH_BYTES: u64 = 32 << 20;
 
 /// Most blocks of a grid in y.
 const MAX_BLOCKS: u64 = 65_535;

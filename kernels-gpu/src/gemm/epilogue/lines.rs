@@ -16,12 +16,22 @@ use crate::gemm::scheduler::persistent::TileCoord;
 use crate::gemm::wgmma::stage::ROW_BYTES;
 use cuda_std::hint::{opaque, rolled};
 use cuda_std::prelude::*;
+use cuda_std::vector::{U32x4, Vector};
 
 /// Lines that a warp has in flight: those after which the swizzle pattern repeats.
 const IN_FLIGHT: usize = 8;
 
 /// Lanes of a warp.
 const LANES: usize = 32;
+
+/// Chunks of a line.
+const CHUNKS: usize = ROW_BYTES / CHUNK_BYTES;
+
+/// Words of a chunk.
+const WORDS: usize = CHUNK_BYTES / 4;
+
+/// Chunks that a lane stores of the lines in flight.
+const STORES: usize = IN_FLIGHT * CHUNKS / LANES;
 
 /// The address of an element of a line of the epilogue tile at `start`. The 128-byte swizzle: the
 /// index of a chunk is XORed with the line's last three bits.
@@ -159,8 +169,8 @@ impl<C: Output<Wide = f32>> Lines<C> {
         }
     }
 
-    /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes at a time, of
-    /// which a lane has a word of one or two elements.
+    /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes of each, of which a
+    /// lane has a chunk.
     ///
     /// # Safety
     /// As for [`load`](Self::load); C may be written, and no other thread accesses these elements.
@@ -174,36 +184,54 @@ impl<C: Output<Wide = f32>> Lines<C> {
             // 128 bytes that each of these lines begins in.
             unsafe {
                 if is_whole && lines.lines >= IN_FLIGHT {
-                    lines.store_words::<true>(0);
+                    lines.store_chunks::<true>(0);
                 } else {
-                    lines.store_words::<false>(0);
+                    lines.store_chunks::<false>(0);
                 }
                 if lines.is_last {
-                    lines.store_words::<false>(ROW_BYTES as i32);
+                    lines.store_chunks::<false>(ROW_BYTES as i32);
                 }
             }
             first = rolled(first + IN_FLIGHT);
         }
     }
 
-    /// The bits that the epilogue tile has at byte `at` of a line: less than 0 in the line before,
-    /// from the line's bytes on in the line itself again.
+    /// The word that the epilogue tile has at byte `at` of a line, a multiple of 4: less than 0 in
+    /// the line before, from the line's bytes on in the line itself again.
     ///
     /// # Safety
     /// This warp has written the lines, or a barrier lies behind that.
     #[inline(always)]
-    unsafe fn bits(&self, line: usize, at: i32) -> u32 {
+    unsafe fn word(&self, line: usize, at: i32) -> u32 {
         let tile = if at < 0 { self.before } else { self.in_tile };
-        let swizzled = (at as u32 % ROW_BYTES as u32) ^ (line * CHUNK_BYTES) as u32;
+        let swizzled = (at as u32 % ROW_BYTES as u32) ^ (line % IN_FLIGHT * CHUNK_BYTES) as u32;
         let from = tile.wrapping_add(line * ROW_BYTES + swizzled as usize);
-        // SAFETY: the element is inside of the line. It has 4 bytes or 2.
-        unsafe {
-            if Self::OF_LANE == 1 {
-                *from.cast::<u32>()
-            } else {
-                u32::from(*from.cast::<u16>())
+        // SAFETY: the word is inside of the line.
+        unsafe { *from.cast::<u32>() }
+    }
+
+    /// The chunk at byte `at` of a line, a multiple of an element's bytes.
+    ///
+    /// # Safety
+    /// As for [`word`](Self::word).
+    #[inline(always)]
+    unsafe fn chunk(&self, line: usize, at: i32) -> [u32; WORDS] {
+        let mut words = [0; WORDS + 1];
+        for word in 0..WORDS + 1 {
+            if word < WORDS || size_of::<C>() < 4 {
+                // SAFETY: the contract is that of this function.
+                words[word] = unsafe { self.word(line, (at & !3) + 4 * word as i32) };
             }
         }
+        let mut chunk = [0; WORDS];
+        for word in 0..WORDS {
+            let both = u64::from(words[word + 1]) << 32 | u64::from(words[word]);
+            chunk[word] = match size_of::<C>() {
+                4 => words[word],
+                _ => (both >> (8 * (at & 3))) as u32,
+            };
+        }
+        chunk
     }
 
     /// Stores 128 aligned bytes of each of [`IN_FLIGHT`] lines: those that the line begins in, or
@@ -212,46 +240,51 @@ impl<C: Output<Wide = f32>> Lines<C> {
     /// # Safety
     /// As for [`store`](Self::store).
     #[inline(always)]
-    unsafe fn store_words<const WHOLE: bool>(&self, further: i32) {
-        let element = size_of::<C>() as i32;
-        let of_lane = |line: usize| {
+    unsafe fn store_chunks<const WHOLE: bool>(&self, further: i32) {
+        let (line_of_lane, chunk_of_lane) = (self.lane / CHUNKS, self.lane % CHUNKS);
+        let place = |store: usize| {
+            let line = store * (LANES / CHUNKS) + line_of_lane;
             let in_128_bytes = self.line(line).addr() as u32 % ROW_BYTES as u32;
-            4 * self.lane as i32 - in_128_bytes as i32
+            let at = (chunk_of_lane * CHUNK_BYTES) as i32 - in_128_bytes as i32;
+            (line, at)
         };
-        let mut words = [[0; 2]; IN_FLIGHT];
-        for line in 0..IN_FLIGHT {
-            let at = of_lane(line);
-            for j in 0..Self::OF_LANE {
-                let at = at + j as i32 * element;
-                let at = if further == 0 {
-                    at
-                } else {
-                    at & (ROW_BYTES as i32 - 1)
-                };
-                // SAFETY: the contract is that of this function.
-                words[line][j] = unsafe { self.bits(line, at) };
-            }
+        let mut chunks = [[0; WORDS]; STORES];
+        for store in 0..STORES {
+            let (line, at) = place(store);
+            let at = if further == 0 {
+                at
+            } else {
+                at & (ROW_BYTES as i32 - 1)
+            };
+            // SAFETY: the contract is that of this function.
+            chunks[store] = unsafe { self.chunk(line, at) };
         }
         let least = if self.has_before { i32::MIN } else { 0 };
-        let end = (self.count * element).min(ROW_BYTES as i32);
-        for line in 0..IN_FLIGHT {
-            let at = of_lane(line) + further;
-            let is_stored = |at: i32| WHOLE || line < self.lines && at >= least && at < end;
+        let end = (self.count * size_of::<C>() as i32).min(ROW_BYTES as i32);
+        for store in 0..STORES {
+            let (line, at) = place(store);
+            let at = at + further;
             let to = self.line(line).wrapping_byte_offset(at as isize);
-            let [low, high] = words[line];
-            // SAFETY: the tests, or the contract, say that C has the elements. The word is aligned,
+            let is_stored = |from: i32, bytes: i32| {
+                WHOLE || line < self.lines && at + from >= least && at + from + bytes <= end
+            };
+            // SAFETY: the tests, or the contract, say that C has the elements. The chunk is aligned,
             // as 128 bytes are from which on lanes have one each.
             unsafe {
-                if Self::OF_LANE == 1 {
-                    if is_stored(at) {
-                        *to.cast() = low;
+                if is_stored(0, CHUNK_BYTES as i32) {
+                    U32x4::store(to.cast(), chunks[store]);
+                } else {
+                    for element in 0..CHUNK_BYTES / size_of::<C>() {
+                        let byte = element * size_of::<C>();
+                        let bits = chunks[store][byte / 4] >> (byte % 4 * 8);
+                        if is_stored(byte as i32, size_of::<C>() as i32) {
+                            let to = to.wrapping_add(element);
+                            match size_of::<C>() {
+                                4 => *to.cast() = bits,
+                                _ => *to.cast() = bits as u16,
+                            }
+                        }
                     }
-                } else if is_stored(at) && is_stored(at + element) {
-                    *to.cast() = low | high << 16;
-                } else if is_stored(at) {
-                    *to.cast() = low as u16;
-                } else if is_stored(at + element) {
-                    *to.wrapping_add(1).cast() = high as u16;
                 }
             }
         }
