@@ -20,18 +20,17 @@ use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::observer::{MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
 
-/// The most words of lists that a worker makes in a launch, 1 MB. To list reads and to record them
-/// after all takes longer than to record them at once: of this many it takes few milliseconds.
-const MAX_WORDS: usize = 1 << 18;
+/// The most entries that a worker makes in a launch. To list reads and to record them after all
+/// takes longer than to record them at once: of this many it takes few milliseconds.
+const MAX_ENTRIES: usize = 1 << 15;
 
 /// Lists of reads by allocation.
 #[derive(Clone, Debug)]
 pub(super) struct ReadLists {
     lists: Vec<ReadList>,
-    /// Words of the entries that were made since the launch began, or since the barrier of its
-    /// grid.
-    words: usize,
-    /// The most words of a worker in a launch.
+    /// Entries that were made since the launch began, or since the barrier of its grid.
+    entries: usize,
+    /// The most entries of a worker in a launch.
     limit: usize,
     /// Whether reads are listed.
     is_open: bool,
@@ -39,7 +38,7 @@ pub(super) struct ReadLists {
 
 impl Default for ReadLists {
     fn default() -> Self {
-        ReadLists::new(0, false, MAX_WORDS)
+        ReadLists::new(0, false, MAX_ENTRIES)
     }
 }
 
@@ -47,13 +46,13 @@ impl ReadLists {
     pub(super) fn new(allocations: usize, is_open: bool, limit: usize) -> Self {
         ReadLists {
             lists: vec![ReadList::default(); allocations],
-            words: 0,
+            entries: 0,
             limit,
             is_open,
         }
     }
 
-    /// The most words that a worker lists in a launch.
+    /// The most entries that a worker makes in a launch.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
@@ -78,7 +77,7 @@ impl ReadLists {
         list.words.extend_from_slice(&header);
         list.words.extend_from_slice(offsets);
         list.finest = list.finest.max(2u32.saturating_sub(bytes.trailing_zeros()));
-        self.words += HEADER + offsets.len();
+        self.entries += 1;
     }
 }
 
@@ -172,7 +171,7 @@ impl Racecheck {
         if self.global[allocation].is_some() || !is_small {
             return None;
         }
-        if self.read_lists.words >= self.read_lists.limit {
+        if self.read_lists.entries >= self.read_lists.limit {
             self.end_lists();
             return None;
         }

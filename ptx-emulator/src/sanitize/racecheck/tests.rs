@@ -245,7 +245,7 @@ fn kernel(seed: u64) -> (String, [u32; 2], bool) {
     (maker.kernel(ordering), extent, has_bytes)
 }
 
-/// What is found with lists of this many words, on some workers.
+/// What is found with lists of this many entries, on some workers.
 fn findings(text: &str, [threads, blocks]: [u32; 2], limit: usize, workers: usize) -> Vec<Finding> {
     let memory = Memory::with_capacity(1 << 16);
     let mut args = Args::new();
@@ -289,7 +289,7 @@ fn lists_of_reads_and_workers_change_no_finding() {
             true => clean += 1,
             false => with_races += 1,
         }
-        for (limit, workers) in [(1 << 20, 1), (100, 1), (0, 3), (1 << 20, 3), (60, 2)] {
+        for (limit, workers) in [(1 << 20, 1), (30, 1), (0, 3), (1 << 20, 3), (12, 2)] {
             // A worker counts by words until it has seen an access to bytes.
             if has_bytes && workers > 1 {
                 continue;
@@ -302,7 +302,7 @@ fn lists_of_reads_and_workers_change_no_finding() {
             }
             assert_eq!(
                 found, expected,
-                "seed {seed}, {limit} words, {workers} workers, {extent:?}\n{text}"
+                "seed {seed}, {limit} entries, {workers} workers, {extent:?}\n{text}"
             );
         }
     }
