@@ -56,12 +56,12 @@ mod linux {
     fn end_with_this_process(command: &mut Command) {
         let parent = std::process::id().cast_signed();
         let ask = move || {
-            // SAFETY: `prctl` with this option and `getppid` touch no memory of the process.
+            // SAFETY: `prctl` with this option touches no memory of the process.
             let is_asked = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } == 0;
             if !is_asked {
                 return Err(io::Error::last_os_error());
             }
-            // SAFETY: as above.
+            // SAFETY: `getppid` touches no memory of the process.
             match unsafe { libc::getppid() } == parent {
                 true => Ok(()),
                 // It has ended before the kernel was asked.

@@ -1,8 +1,8 @@
 //! Accesses of lanes to consecutive cells, recorded run by run: what [`ShadowView`] would record of
 //! them lane by lane.
 //!
-//! Most accesses that are no rows of a warp are a few shorter ones: lines of a tile that is narrower
-//! than a warp, pairs at a distance, or a row with one lane elsewhere.
+//! Most accesses that are no rows of a warp are a few shorter ones: lines of a tile that is
+//! narrower than a warp, pairs at a distance, or a row with one lane elsewhere.
 
 use std::ops::Range;
 

@@ -50,7 +50,7 @@ impl Running {
         running
     }
 
-    /// Whether the program has not ended; one that nobody has waited for yet counts as ended.
+    /// Whether the program has not ended; one whose status was not read yet counts as ended.
     fn program_runs(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.program));
         let stat = stat.unwrap_or_default();
@@ -77,7 +77,7 @@ impl Running {
                 return status.code();
             }
             assert!(start.elapsed() < PATIENCE, "warpladder goes on");
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::park_timeout(Duration::from_millis(20));
         }
     }
 
@@ -85,7 +85,7 @@ impl Running {
         let start = Instant::now();
         while self.program_runs() {
             assert!(start.elapsed() < PATIENCE, "the program goes on");
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::park_timeout(Duration::from_millis(20));
         }
     }
 }
@@ -94,7 +94,7 @@ impl Drop for Running {
     /// Leaves no process behind where a test fails.
     fn drop(&mut self) {
         if self.program_runs() {
-            // SAFETY: as above.
+            // SAFETY: `kill` touches no memory of this process.
             unsafe { libc::kill(self.program, libc::SIGKILL) };
         }
         _ = self.warpladder.kill();
@@ -134,7 +134,7 @@ fn a_program_may_handle_an_interrupt() {
     // The shell may not have come to the trap yet: further interrupts reach it.
     let start = Instant::now();
     while running.warpladder.try_wait().unwrap().is_none() && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::park_timeout(Duration::from_millis(300));
         running.signal(libc::SIGINT);
     }
     assert_eq!(running.status(), Some(7));

@@ -269,8 +269,8 @@ fn findings(text: &str, [threads, blocks]: [u32; 2], limit: usize, workers: usiz
     found.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A read of one address by all lanes counts once, or once for each lane where it repeats an earlier
-/// access of the same worker.
+/// A read of one address by all lanes counts once, or once for each lane where it repeats an
+/// earlier access of the same worker.
 fn forget_counts(all: &mut [Finding]) {
     for finding in all {
         if finding.problem == Problem::RaceInBlock {
