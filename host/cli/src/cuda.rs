@@ -1,5 +1,6 @@
 //! `warpladder cuda`: a program for CUDA on the emulated driver and runtime.
 
+use crate::child;
 use crate::outcome::Outcome;
 use anyhow::{Context, anyhow, bail};
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ The program finds the emulator as libcuda.so.1, libcudart.so.12 and libcudart.so
 is: it must load the driver or the runtime itself, and bring PTX. nvcc links the runtime that way \
 with --cudart shared, and embeds PTX with -gencode arch=compute_80,code=compute_80. The exit status \
 is that of the program; with --sanitize it is 1 where the program ended well and a kernel did not.
+Signals to end and to interrupt go on to the program, and where this one is killed, so is it.
 
 Examples:
   nvcc --cudart shared -gencode arch=compute_80,code=compute_80 -o vector_add vector_add.cu
@@ -70,8 +72,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if args.profile {
         command.env("WARPLADDER_CUDA_PROFILE", "1");
     }
-    let status = command
-        .status()
+    let status = child::run(&mut command)
         .with_context(|| format!("cannot run {}", name.to_string_lossy()))?;
     match status.success() {
         // A file is written with the first finding.

@@ -5,6 +5,7 @@
 
 mod baseline;
 mod calibrate;
+mod child;
 mod choices;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 mod compare;

@@ -133,6 +133,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let mut b = [[0; MAX_DEPTH * COLUMNS]; 2];
         let depth = product.depth as usize;
         let (rows, registers) = (MAX_ROWS, [&product.a, &product.b]);
+        let mut factors = Factors::ZERO;
         if depth > MAX_DEPTH || product.d.len() * LANES != rows * COLUMNS {
             return false;
         }
@@ -143,7 +144,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                 };
                 let words = &self.r.regs32[register.0 as usize];
                 for part in 0..packed {
-                    let factors = simd::factors(level, inputs, words, 16 * part as u32);
+                    simd::factors(level, inputs, words, 16 * part as u32, &mut factors);
                     if factors.has_special {
                         return false;
                     }

@@ -248,8 +248,8 @@ at_level! {
 
 at_level! {
     /// [`tensor_sum::factors`]
-    factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Factors = {
-        tensor_sum::factors(inputs, words, shift)
+    factors(inputs: MatrixInputs, words: &Lanes32, shift: u32, all: &mut Factors) -> () = {
+        tensor_sum::factors(inputs, words, shift, all);
     };
 }
 

@@ -449,18 +449,21 @@ pub(super) struct Factors {
     pub has_special: bool,
 }
 
-/// The elements that a register holds from bit `shift` on.
+impl Factors {
+    pub(super) const ZERO: Factors = Factors {
+        significands: [0; LANES],
+        exponents: [0; LANES],
+        has_special: false,
+    };
+}
+
+/// Takes the elements that a register holds from bit `shift` on.
 #[inline(always)]
-pub(super) fn factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Factors {
+pub(super) fn factors(inputs: MatrixInputs, words: &Lanes32, shift: u32, all: &mut Factors) {
     let (exponent_bits, fraction_bits, skipped) = match inputs {
         MatrixInputs::F16 => (5, 10, 0),
         MatrixInputs::Bf16 => (8, 7, 0),
         _ => (8, 10, 13),
-    };
-    let mut all = Factors {
-        significands: [0; LANES],
-        exponents: [0; LANES],
-        has_special: false,
     };
     let mut special = 0;
     for (lane, word) in words.iter().enumerate() {
@@ -471,7 +474,6 @@ pub(super) fn factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Fact
         special |= u32::from(is_special);
     }
     all.has_special = special != 0;
-    all
 }
 
 /// Significand and exponent as in [`Factor`], and whether the number is an infinity or NaN.
@@ -522,8 +524,10 @@ pub(super) fn is_special(bits: u32) -> bool {
 /// What [`dot_product`] gives for each element.
 #[inline(always)]
 pub(super) fn tile(product: &Tile<'_>, d: &mut [u32]) {
-    let values = half_tile::Values::of(product);
-    if let Some(values) = &values {
+    // In place: they are 4 KB, which a result that may be none would copy.
+    let mut values = half_tile::Values::ZERO;
+    if values.set(product) {
+        let values = &values;
         return match product.columns % (2 * TILE_COLUMNS) {
             0 => half_tile::tile_by::<{ 2 * TILE_COLUMNS }>(product, values, d),
             _ => half_tile::tile_by::<TILE_COLUMNS>(product, values, d),
@@ -805,8 +809,9 @@ mod tests {
                 for level in Level::available() {
                     let split = |elements: &[u32]| {
                         let mut parts = [Vec::new(), Vec::new()];
+                        let mut factors = Factors::ZERO;
                         for row in elements.as_chunks::<LANES>().0 {
-                            let factors = simd::factors(level, inputs, row, 0);
+                            simd::factors(level, inputs, row, 0, &mut factors);
                             assert!(!factors.has_special);
                             parts[0].extend(factors.significands);
                             parts[1].extend(factors.exponents);

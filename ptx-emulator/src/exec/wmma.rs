@@ -8,7 +8,8 @@ use super::integer_matrix::{self, dot};
 use super::run::{Outcome, Run};
 use super::simd;
 use super::tensor_sum::{
-    Factor, Kind, Line, MAX_DEPTH, TILE_COLUMNS, Tile, any_dot_product, dot_product, is_special,
+    Factor, Factors, Kind, Line, MAX_DEPTH, TILE_COLUMNS, Tile, any_dot_product, dot_product,
+    is_special,
 };
 use super::vector::LANES;
 use super::warp_ops::{read, write};
@@ -259,8 +260,9 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
         let split = |elements: &[u32]| {
             let mut parts = [Vec::new(), Vec::new()];
             let (rows, rest) = elements.as_chunks::<LANES>();
+            let mut factors = Factors::ZERO;
             for row in rows {
-                let factors = simd::factors(level, inputs, row, 0);
+                simd::factors(level, inputs, row, 0, &mut factors);
                 if factors.has_special {
                     return None;
                 }
@@ -295,6 +297,7 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
             return false;
         }
         let mut parts = [[[0i32; FACTORS]; 2]; 2];
+        let mut factors = Factors::ZERO;
         for ((registers, count), parts) in [(&product.a, m * k), (&product.b, k * n)]
             .into_iter()
             .zip(&mut parts)
@@ -306,7 +309,7 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
                 };
                 let words = &self.r.regs32[register.0 as usize];
                 for part in 0..packed {
-                    let factors = simd::factors(level, inputs, words, 16 * part as u32);
+                    simd::factors(level, inputs, words, 16 * part as u32, &mut factors);
                     if factors.has_special {
                         return false;
                     }

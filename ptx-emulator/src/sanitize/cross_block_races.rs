@@ -340,6 +340,25 @@ impl CrossBlockRaces {
         }
     }
 
+    /// As [`Self::note_strong`], of consecutive cells, one for each lane of the warp of `origin`.
+    pub(super) fn note_strong_row(
+        &mut self,
+        first: usize,
+        block: u32,
+        origin: Origin,
+        writes: bool,
+    ) {
+        let count = self.writes.count;
+        let strong = self
+            .strong
+            .get_or_insert_with(|| Box::new(Strong::new(count)));
+        // By cells: of a row and a cell by themselves it is not known which came first.
+        strong.all.note_cells::<1>(first, LANES, block, origin);
+        if writes {
+            strong.writes.note_cells::<1>(first, LANES, block, origin);
+        }
+    }
+
     #[inline(always)]
     pub(super) fn note_write(&mut self, cell: usize, block: u32, origin: Origin) {
         self.wrote = true;

@@ -1,11 +1,13 @@
 //! The checker of uninitialised reads.
 
 mod known;
+mod lanes;
 
 use super::finding::{Actor, Example, Finding, Problem, Severity, Site, Tally};
 use super::launch_geometry::{LaunchGeometry, flatten};
+use super::settled_reads::SettledReads;
 use super::shadow_memory::Origin;
-use super::shape::{LANES, Shape, Shapes, lanes};
+use super::shape::{LANES, Shape, Shapes};
 use super::written::{Area, BEFORE, Marks};
 use crate::error::{Fault, FaultKind};
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
@@ -14,7 +16,6 @@ use crate::memory::Memory;
 use crate::observer::{
     AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
 };
-use known::unwritten_lanes;
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
 ///
@@ -39,6 +40,8 @@ pub struct Initcheck {
     /// Of each instruction, the bytes that matter.
     used: Vec<u32>,
     shared: Marks,
+    /// Loads of shared memory of which all was written.
+    known_loads: SettledReads,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
     /// The bytes of each allocation that were written before the launch: (start, end).
@@ -187,154 +190,6 @@ impl Initcheck {
         }
     }
 
-    /// Lanes that read what was written, or write; the mask of the others, which are left.
-    #[inline(always)]
-    fn usual(&mut self, warp: u32, access: &MemoryAccess<'_>) -> u32 {
-        let (mark, block) = (self.mark, self.block_number());
-        let first = access.addresses[access.mask.trailing_zeros() as usize % LANES];
-        let (base, mut area) = match access.space {
-            Space::Shared => (self.geometry.shared_start(warp).wrapping_neg(), None),
-            Space::Global => {
-                let bytes = u64::from(access.bytes);
-                let allocation = self.allocation_index(access.instruction, first, bytes);
-                match allocation.and_then(|allocation| self.global[allocation].as_deref_mut()) {
-                    Some(area) => (area.base, Some(area)),
-                    None => return access.mask,
-                }
-            }
-            _ => return access.mask,
-        };
-        let marks = match &area {
-            Some(area) => &area.written,
-            None => &self.shared,
-        };
-        let shift = marks.shift;
-        let Some(last) = marks.bytes.checked_sub(u64::from(access.bytes)) else {
-            return access.mask;
-        };
-        if access.bytes.trailing_zeros() < shift {
-            return access.mask;
-        }
-        let count = (access.bytes >> shift) as usize;
-        if access.kind == AccessKind::Load && count == 1 {
-            return unwritten_lanes(access, base, marks, mark);
-        }
-        let (mut rest, mut left) = (access.mask, 0);
-        while rest != 0 {
-            let lane = rest.trailing_zeros() as usize % LANES;
-            rest &= rest - 1;
-            let at = access.addresses[lane].wrapping_sub(base);
-            if at > last {
-                left |= 1 << lane;
-                continue;
-            }
-            let cells = (at >> shift) as usize..(at >> shift) as usize + count;
-            let marks = match &area {
-                Some(area) => &area.written.marks,
-                None => &self.shared.marks,
-            };
-            let is_known = marks[cells.clone()].iter().all(|known| *known >= mark);
-            match (is_known, access.kind, &mut area) {
-                (true, ..) => {}
-                (false, AccessKind::Store, Some(area)) => {
-                    cells.for_each(|cell| area.write(cell, mark, block));
-                }
-                (false, AccessKind::Store, None) => self.shared.marks[cells].fill(mark),
-                (false, ..) => left |= 1 << lane,
-            }
-        }
-        left
-    }
-
-    #[inline(never)]
-    fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
-        let left = self.usual(warp, access);
-        let own = self.geometry.shared_start(warp);
-        for lane in lanes(left) {
-            let address = access.addresses[lane];
-            let of_block = match self.geometry.is_cooperative {
-                true => warp % self.geometry.warps(),
-                false => warp,
-            };
-            let origin = Origin::new(access.instruction.index(), false, of_block, lane as u32);
-            match access.space {
-                Space::Shared => self.shared_lane(access, address.wrapping_add(own), origin),
-                Space::Cluster => self.shared_lane(access, address, origin),
-                _ => {
-                    let bytes = u64::from(access.bytes);
-                    // An access out of bounds is a fault of its own.
-                    if let Some(allocation) =
-                        self.allocation_index(access.instruction, address, bytes)
-                    {
-                        self.global_lane(access, allocation, address, origin);
-                    }
-                }
-            }
-        }
-    }
-
-    fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, origin: Origin) {
-        let bytes = u64::from(access.bytes);
-        if address.saturating_add(bytes) > self.shared.bytes {
-            return;
-        }
-        let marks = &mut self.shared;
-        if access.bytes.trailing_zeros() < marks.shift {
-            marks.refine(access.bytes.trailing_zeros());
-        }
-        let first = (address >> marks.shift) as usize;
-        let row = &mut marks.marks[first..][..(bytes >> marks.shift) as usize];
-        let used = self.used[access.instruction.index()];
-        let shift = marks.shift;
-        let matters = |at: usize| (used >> (at << shift)) << (32 - (1 << shift)) != 0;
-        let unwritten = (0..row.len()).find(|&at| row[at] < self.mark && matters(at));
-        if access.kind != AccessKind::Store
-            && let Some(at) = unwritten
-        {
-            let cell_bytes = 1 << marks.shift;
-            let address = ((first + at) as u64) << marks.shift;
-            self.report(
-                (self.block, self.at),
-                Space::Shared,
-                (address, cell_bytes),
-                origin,
-            );
-        }
-        if access.kind != AccessKind::Load {
-            let row = &mut self.shared.marks[first..][..(bytes >> self.shared.shift) as usize];
-            row.fill(self.mark);
-        }
-    }
-
-    fn global_lane(
-        &mut self,
-        access: &MemoryAccess<'_>,
-        allocation: usize,
-        address: u64,
-        origin: Origin,
-    ) {
-        let (mark, block) = (self.mark, self.block_number());
-        let used = self.used[access.instruction.index()];
-        let area = self.area(allocation);
-        if access.bytes.trailing_zeros() < area.written.shift {
-            area.refine(access.bytes.trailing_zeros());
-        }
-        let first = ((address - area.base) >> area.written.shift) as usize;
-        let count = (access.bytes >> area.written.shift) as usize;
-        if access.kind != AccessKind::Store {
-            let shift = area.written.shift;
-            let matters = |at: &usize| (used >> (at << shift)) << (32 - (1 << shift)) != 0;
-            for cell in (0..count).filter(matters).map(|at| first + at) {
-                if area.written.marks[cell] < mark {
-                    area.note_early(cell, (block, origin));
-                }
-            }
-        }
-        if access.kind != AccessKind::Load {
-            self.write_cells(allocation, first, count);
-        }
-    }
-
     fn block_number(&self) -> u32 {
         u32::try_from(self.block + 1).unwrap_or(u32::MAX)
     }
@@ -456,6 +311,7 @@ impl Initcheck {
         if self.mark == BEFORE {
             // Marks are used up: forget those of earlier blocks.
             self.mark = 1;
+            self.known_loads = SettledReads::default();
             let areas = self.global.iter_mut().flatten();
             let all = areas.map(|area| &mut area.written);
             for marks in all.chain([&mut self.shared]) {
@@ -482,8 +338,9 @@ impl Initcheck {
         }
     }
 
+    /// Handles an access; whether it was a load of what was written.
     #[inline(always)]
-    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) -> bool {
         let by = self.geometry.warp(warp);
         if !matches!(access.space, Space::Shared | Space::Global) {
             if access.space == Space::Cluster {
@@ -491,17 +348,19 @@ impl Initcheck {
                 let flat = flatten(&self.geometry, access, &mut addresses);
                 self.irregular(by, &flat);
             }
-            return;
+            return false;
         }
         // Whatever the memory: the next access may repeat the pattern elsewhere.
         let shape = self.shapes.of(access);
+        let is_load = access.kind == AccessKind::Load;
         if access.space == Space::Global && self.is_complete(access) {
-            return;
+            return is_load;
         }
         let atomic = access.kind == AccessKind::Atomic;
         if atomic || shape == Shape::Other || !self.regular(by, access, shape) {
-            self.irregular(by, access);
+            return self.irregular(by, access) && is_load;
         }
+        is_load
     }
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {

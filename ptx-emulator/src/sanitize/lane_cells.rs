@@ -1,6 +1,7 @@
 //! Accesses of a warp's lanes to any cells, recorded together where the cells are in usual states:
 //! what [`ShadowView`] would record of them lane by lane.
 
+use super::lane_runs::runs;
 use super::last_accesses::Others;
 use super::shadow_memory::Origin;
 use super::shadow_view::ShadowView;
@@ -9,13 +10,13 @@ use crate::ir::AccessKind;
 use crate::observer::MemoryAccess;
 
 /// The bits of an origin that tell warps and asynchronous operations apart.
-const WARP: u32 = 0x5fe0;
+pub(super) const WARP: u32 = 0x5fe0;
 
 /// The bits of an origin that tell threads and asynchronous operations apart.
-const THREAD: u32 = 0x5fff;
+pub(super) const THREAD: u32 = 0x5fff;
 
 /// The bit of asynchronous operations.
-const ASYNC: u32 = 0x4000;
+pub(super) const ASYNC: u32 = 0x4000;
 
 /// Whether the lanes of a mask access different cells.
 fn are_distinct(cells: &[usize; LANES], mask: u32) -> bool {
@@ -55,6 +56,29 @@ impl ShadowView<'_> {
         within & mask
     }
 
+    /// Records a strong access of all lanes, which lie within this memory, for races between
+    /// blocks; false, with nothing done, unless each lane has one cell and they are consecutive.
+    pub(super) fn notes_strong_row(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        block: u32,
+        origin: Origin,
+        writes: bool,
+    ) -> bool {
+        let bytes = u64::from(access.bytes);
+        let address = access.addresses[0];
+        let mut after = access.addresses.iter().zip((0..).map(|lane| lane * bytes));
+        if !after.all(|(at, distance)| *at == address.wrapping_add(distance)) {
+            return false;
+        }
+        let first = self.first_cell(address, access.bytes);
+        let is_row = access.bytes >> self.cells.shift == 1;
+        if is_row && let Some(cross_block) = &mut self.cross_block {
+            cross_block.note_strong_row(first, block, origin.with_lane(0), writes);
+        }
+        is_row
+    }
+
     /// Records what the lanes of a mask do, which are some within this memory.
     pub(super) fn record(&mut self, access: &MemoryAccess<'_>, mask: u32, origin: Origin) {
         let known = mask.trailing_zeros() as usize % LANES;
@@ -79,6 +103,10 @@ impl ShadowView<'_> {
         let count = (access.bytes >> self.cells.shift) as usize;
         let writes = access.kind == AccessKind::Store && !access.strong;
         let mut left = 0;
+        let mask = match self.record_runs((cells, count), mask, origin, writes) {
+            0 => return,
+            rest => rest,
+        };
         let are_known = match count {
             _ if writes => false,
             1 => self.are_known::<1>(cells, mask, origin),
@@ -103,6 +131,27 @@ impl ShadowView<'_> {
         if left != 0 {
             self.record_each(access, cells, left, origin);
         }
+    }
+
+    /// Records what lanes do to consecutive cells in usual states, where most do; the others.
+    fn record_runs(
+        &mut self,
+        (cells, count): (&[usize; LANES], usize),
+        mask: u32,
+        origin: Origin,
+        writes: bool,
+    ) -> u32 {
+        let mut rest = mask;
+        for run in runs(cells, mask, count).into_iter().flatten() {
+            let is_done = match writes {
+                true => self.write_run(&run, origin),
+                false => self.read_run(&run, origin),
+            };
+            if is_done {
+                rest &= !run.mask();
+            }
+        }
+        rest
     }
 
     /// Whether reads of `COUNT` cells by each lane change nothing: two other warps have read them

@@ -53,7 +53,11 @@ impl Blocks {
             highest = highest.max(stamp);
         }
         match highest >= first {
-            true => Span::between(self.of(lowest), self.of(highest)),
+            true => {
+                let (start, last) = self.at(highest);
+                let is_of_one = lowest >= start;
+                Span::between(if is_of_one { last } else { self.of(lowest) }, last)
+            }
             false => Span::NONE,
         }
     }

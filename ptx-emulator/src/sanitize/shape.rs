@@ -4,6 +4,17 @@ use crate::observer::{MemoryAccess, RepeatedAccess};
 
 pub(super) const LANES: usize = 32;
 
+/// The bit of each lane. Shifts by several counts at once are no vector instructions of all
+/// processors, but a table is.
+pub(super) static BITS: [u32; LANES] = {
+    let (mut bits, mut lane) = ([0; LANES], 0);
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
 /// How the addresses of a warp's lanes are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -68,6 +79,20 @@ impl Shapes {
     #[inline(always)]
     pub(super) fn repeated(&self, access: &RepeatedAccess<'_>) -> Shape {
         self.0[access.instruction.index()].shape
+    }
+
+    /// The least and the greatest distance of a lane's address from that of lane 0, as for
+    /// [`Self::repeated`].
+    #[inline(always)]
+    pub(super) fn reach(&self, access: &RepeatedAccess<'_>) -> (i64, i64) {
+        match self.repeated(access) {
+            Shape::Uniform => (0, 0),
+            Shape::Consecutive => (0, access.distances[LANES - 1] as i64),
+            Shape::Other => {
+                let all = access.distances.iter().map(|&distance| distance as i64);
+                all.fold((0, 0), |(least, most), at| (at.min(least), at.max(most)))
+            }
+        }
     }
 
     /// The contiguous runs of an access that repeats the last one of its instruction.
@@ -154,5 +179,10 @@ fn find(access: &MemoryAccess<'_>) -> Shape {
 
 /// The lanes of a mask, lowest first.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |lane| mask >> lane & 1 != 0)
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
 }

@@ -3,6 +3,8 @@
 mod advice;
 mod book;
 mod command_line;
+#[cfg(target_os = "linux")]
+mod cuda;
 mod debug;
 mod emulate;
 #[cfg(all(target_os = "linux", feature = "gpu"))]

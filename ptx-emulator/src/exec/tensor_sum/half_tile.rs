@@ -19,19 +19,20 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// None of inputs other than f16.
+    pub(super) const ZERO: Values = Values {
+        a: [0.0; FACTORS],
+        b: [0.0; FACTORS],
+    };
+
+    /// Becomes those of a product; false, with nothing done, where there is no room for them or the
+    /// inputs are other than f16.
     #[inline(always)]
-    pub(super) fn of(product: &Tile<'_>) -> Option<Self> {
+    pub(super) fn set(&mut self, product: &Tile<'_>) -> bool {
         let largest = product.a[0].len().max(product.b[0].len());
         if product.inputs != MatrixInputs::F16 || largest > FACTORS {
-            return None;
+            return false;
         }
-        let mut values = Values {
-            a: [0.0; FACTORS],
-            b: [0.0; FACTORS],
-        };
-        for (to, [significands, exponents]) in
-            [(&mut values.a, product.a), (&mut values.b, product.b)]
+        for (to, [significands, exponents]) in [(&mut self.a, product.a), (&mut self.b, product.b)]
         {
             for (to, (significand, exponent)) in
                 to.iter_mut().zip(significands.iter().zip(exponents))
@@ -41,7 +42,7 @@ impl Values {
                 *to = *significand as f32 * power_of_two(exponent);
             }
         }
-        Some(values)
+        true
     }
 }
 

@@ -1,10 +1,11 @@
 //! Accesses about which there is nothing to find, seen at once.
 
+use super::super::settled_reads::Key;
 use super::super::shape::{LANES, Shape, lanes};
 use super::super::written::Marks;
 use super::Initcheck;
 use crate::ir::{AccessKind, Space};
-use crate::observer::{Accesses, Form, MemoryAccess, RepeatedAccess, WarpContext};
+use crate::observer::{Accesses, Form, MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
 
 impl Initcheck {
     /// Whether all lanes access an allocation that was written before the launch.
@@ -28,21 +29,34 @@ impl Initcheck {
     #[inline(always)]
     pub(super) fn accesses(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
         match accesses.0 {
-            Form::Full(access) => self.memory_access(warp, access),
-            Form::Repeated(access) => self.repeated_access(warp, &access),
-            Form::Loads(loads) => {
-                for access in loads.each() {
-                    self.repeated_access(warp, &access);
-                }
-            }
+            Form::Full(access) => _ = self.memory_access(warp, access),
+            Form::Repeated(access) => _ = self.repeated_access(warp, &access),
+            Form::Loads(loads) => self.loads(warp, loads),
         }
     }
 
+    /// Handles loads. What a block has written stays so: where all of it was, the same loads need
+    /// no look until another block begins.
     #[inline(always)]
-    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) {
-        if !self.are_known(warp, access) {
-            access.expand(|access| self.memory_access(warp, access));
+    fn loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
+        let is_shared = loads.space == Space::Shared && self.geometry.group_blocks() == 1;
+        let key = Key::new(loads, self.mark, 0);
+        if is_shared && self.known_loads.has(&key) {
+            return;
         }
+        let mut all = true;
+        for access in loads.each() {
+            all &= self.repeated_access(warp, &access);
+        }
+        if all && is_shared {
+            self.known_loads.keep(key);
+        }
+    }
+
+    /// Handles an access; whether it was a load of what was written.
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
+        self.are_known(warp, access) || access.expand(|access| self.memory_access(warp, access))
     }
 
     /// Whether an access is a read of a few addresses of shared memory that were all written.
@@ -79,17 +93,19 @@ impl Initcheck {
     }
 }
 
-/// The lanes that read a cell without a mark from `mark` on, or outside of the memory.
+/// The lanes that access a cell without a mark from `mark` on, of `count` each, or outside of the
+/// memory.
 pub(super) fn unwritten_lanes(
     access: &MemoryAccess<'_>,
-    base: u64,
+    (base, count): (u64, usize),
     marks: &Marks,
     mark: u32,
 ) -> u32 {
     let mut left = 0;
     for lane in lanes(access.mask) {
         let cell = (access.addresses[lane].wrapping_sub(base) >> marks.shift) as usize;
-        let is_known = marks.marks.get(cell).is_some_and(|known| *known >= mark);
+        let cells = marks.marks.get(cell..cell.saturating_add(count));
+        let is_known = cells.is_some_and(|cells| cells.iter().all(|known| *known >= mark));
         left |= u32::from(!is_known) << lane;
     }
     left

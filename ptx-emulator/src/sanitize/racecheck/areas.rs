@@ -6,7 +6,7 @@ use super::super::cross_block_races::CrossBlockRaces;
 use super::super::last_accesses::{Blocks, Last, settle};
 use super::super::shadow_memory::ShadowMemory;
 use super::Racecheck;
-use super::read_lists::ReadList;
+use super::list_entries::ReadList;
 
 /// The shadow of an allocation.
 #[derive(Clone, Debug)]
@@ -61,6 +61,7 @@ impl Racecheck {
             of_all[allocation].push((area, blocks));
         }
         let lists = self.all_lists(&own_blocks);
+        let kernel = self.geometry.kernel.clone();
         for ((own, mut all), lists) in self.global.iter_mut().zip(of_all).zip(lists) {
             // What is only read has no races.
             let writes = all.iter().any(|(area, blocks)| area.has_writes(blocks));
@@ -77,7 +78,7 @@ impl Racecheck {
             let mut first = all.next();
             for (list, blocks) in lists {
                 if let Some((area, _)) = first.as_mut().filter(|_| writes) {
-                    list.settle(&mut area.cross_block, &blocks);
+                    list.settle(kernel.as_ref(), &mut area.cross_block, &blocks);
                 }
                 list.recycle();
             }

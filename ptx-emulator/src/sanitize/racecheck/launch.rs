@@ -16,7 +16,8 @@ impl Racecheck {
         let mut geometry = LaunchGeometry::of_single_blocks(launch);
         geometry.contents = Arc::new(launch.memory.snapshot());
         let semantics = Semantics::of_kernel(launch.kernel);
-        *self = Self::with_geometry(geometry, semantics, SyncTable::default());
+        let list_limit = self.read_lists.limit();
+        *self = Self::with_geometry(geometry, semantics, SyncTable::default(), list_limit);
     }
 
     /// What the tally comes to.
@@ -114,7 +115,7 @@ impl Racecheck {
     /// A block begins, or goes on.
     pub(super) fn begin(&mut self, block: [u32; 3]) {
         self.deferred.clear();
-        self.updates.clear();
+        self.updates.begin_block();
         self.renew_stamps();
         self.block.clocks.start_block();
         self.block.at = block;

@@ -5,10 +5,13 @@ mod areas;
 mod deferred_reads;
 mod fine_grained;
 mod launch;
+mod list_entries;
 mod order;
 mod read_lists;
-mod settled_reads;
 mod stored;
+mod strong_writes;
+#[cfg(test)]
+mod tests;
 mod updates;
 
 use std::collections::{HashMap, HashSet};
@@ -20,6 +23,7 @@ use super::last_accesses::Blocks;
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::recycled;
 use super::semantics::Semantics;
+use super::settled_reads::{Key, SettledReads};
 use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
 use super::shape::{LANES, Shape, Shapes};
@@ -32,10 +36,10 @@ use crate::observer::{
 };
 use areas::Area;
 use deferred_reads::DeferredReads;
-use read_lists::{ReadList, ReadLists};
-use settled_reads::{Key, SettledReads};
+use list_entries::ReadList;
+use read_lists::ReadLists;
 use stored::StoredValuesOf;
-use updates::Updates;
+use strong_writes::Updates;
 
 /// Finds data races on shared and on global memory; an [`Observer`].
 ///
@@ -165,6 +169,7 @@ impl Racecheck {
         geometry: LaunchGeometry,
         semantics: Vec<Semantics>,
         sync_table: SyncTable,
+        list_limit: usize,
     ) -> Self {
         let instructions = geometry
             .kernel
@@ -186,7 +191,7 @@ impl Racecheck {
             last_allocations: vec![0; instructions],
             shared: ShadowMemory::new(geometry.shared_of_group(), start),
             global: vec![None; geometry.allocations.len()],
-            read_lists: ReadLists::new(geometry.allocations.len(), !is_multicast),
+            read_lists: ReadLists::new(geometry.allocations.len(), !is_multicast, list_limit),
             block: BlockState {
                 clocks: Clocks::new(threads, geometry.group_blocks(), start),
                 ..BlockState::default()
@@ -406,6 +411,7 @@ impl Observer for Racecheck {
             self.geometry.clone(),
             self.semantics.clone(),
             self.sync_table.clone(),
+            self.read_lists.limit(),
         )
     }
 

@@ -11,41 +11,55 @@
 //! does a list that grows too long.
 
 use super::super::cross_block_races::CrossBlockRaces;
-use super::super::last_accesses::Blocks;
 use super::super::recycled;
-use super::super::shadow_memory::{Origin, ShadowMemory};
-use super::super::shape::{LANES, Shape, lanes};
-use super::settled_reads::Key;
+use super::super::settled_reads::Key;
+use super::super::shadow_memory::ShadowMemory;
+use super::super::shape::{BITS, LANES, Shape, lanes};
+use super::list_entries::{Entry, HEADER, Listed, ReadList};
 use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::observer::{MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
 
-/// The most reads that a worker lists in a launch. To list reads and to record them after all takes
-/// longer than to record them at once: of this many it takes few milliseconds.
-const MAX_READS: usize = 1 << 14;
+/// The most entries that a worker makes in a launch. To list reads and to record them after all
+/// takes longer than to record them at once: of this many it takes few milliseconds.
+const MAX_ENTRIES: usize = 1 << 15;
 
 /// Lists of reads by allocation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ReadLists {
     lists: Vec<ReadList>,
-    /// Reads that were listed since the launch began, or since the barrier of its grid.
-    reads: usize,
+    /// Entries that were made since the launch began, or since the barrier of its grid.
+    entries: usize,
+    /// The most entries of a worker in a launch.
+    limit: usize,
     /// Whether reads are listed.
     is_open: bool,
 }
 
+impl Default for ReadLists {
+    fn default() -> Self {
+        ReadLists::new(0, false, MAX_ENTRIES)
+    }
+}
+
 impl ReadLists {
-    pub(super) fn new(allocations: usize, is_open: bool) -> Self {
+    pub(super) fn new(allocations: usize, is_open: bool, limit: usize) -> Self {
         ReadLists {
             lists: vec![ReadList::default(); allocations],
-            reads: 0,
+            entries: 0,
+            limit,
             is_open,
         }
     }
 
+    /// The most entries that a worker makes in a launch.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Takes all lists out, by allocation.
     pub(super) fn take_all(&mut self) -> Vec<ReadList> {
-        let new = ReadLists::new(self.lists.len(), self.is_open);
+        let new = ReadLists::new(self.lists.len(), self.is_open, self.limit);
         std::mem::replace(self, new).lists
     }
 
@@ -55,122 +69,15 @@ impl ReadLists {
     }
 
     #[inline(always)]
-    fn push(&mut self, allocation: usize, entry: &Entry, offsets: &[u32]) {
+    fn push(&mut self, allocation: usize, header: [u32; HEADER], offsets: &[u32], bytes: u32) {
         let list = &mut self.lists[allocation];
         if list.words.capacity() == 0 {
             list.words = recycled::take_list();
         }
-        list.words.extend_from_slice(&entry.words());
+        list.words.extend_from_slice(&header);
         list.words.extend_from_slice(offsets);
-        list.finest = list
-            .finest
-            .max(2u32.saturating_sub(entry.bytes.trailing_zeros()));
-        self.reads += 1;
-    }
-}
-
-/// Words of an entry before its offsets.
-const HEADER: usize = 4;
-
-/// What an entry says beside offsets.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    stamp: u32,
-    instruction: InstructionId,
-    mask: u32,
-    warp: u32,
-    bytes: u32,
-    shape: Shape,
-}
-
-impl Entry {
-    #[inline(always)]
-    fn words(&self) -> [u32; HEADER] {
-        let shape = match self.shape {
-            Shape::Uniform => 0,
-            Shape::Consecutive => 1,
-            Shape::Other => 2,
-        };
-        let rest = self.warp << 16 | self.bytes << 2 | shape;
-        [self.stamp, self.instruction.0, self.mask, rest]
-    }
-
-    fn of_words([stamp, instruction, mask, rest]: [u32; HEADER]) -> Self {
-        Entry {
-            stamp,
-            instruction: InstructionId(instruction),
-            mask,
-            warp: rest >> 16,
-            bytes: rest >> 2 & 0x3fff,
-            shape: match rest & 3 {
-                0 => Shape::Uniform,
-                1 => Shape::Consecutive,
-                _ => Shape::Other,
-            },
-        }
-    }
-}
-
-/// Reads of an allocation, in their order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ReadList {
-    /// Each entry has a header, and one offset, or one for each lane.
-    words: Vec<u32>,
-    /// All reads are of multiples of `4 >> finest` bytes.
-    finest: u32,
-}
-
-impl ReadList {
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
-    /// Cells of `1 << shift` bytes tell all reads apart.
-    pub(super) fn shift(&self) -> u32 {
-        2 - self.finest
-    }
-
-    /// The entries, with the offset of each lane's first address in the allocation.
-    fn entries(&self) -> impl Iterator<Item = (Entry, [u32; LANES])> {
-        let mut rest = self.words.as_slice();
-        std::iter::from_fn(move || {
-            let (header, after) = rest.split_first_chunk()?;
-            let entry = Entry::of_words(*header);
-            let (step, count) = match entry.shape {
-                Shape::Uniform => (0, 1),
-                Shape::Consecutive => (entry.bytes, 1),
-                Shape::Other => (0, LANES),
-            };
-            let (offsets, after) = after.split_at_checked(count)?;
-            rest = after;
-            let all = std::array::from_fn(|lane| match count {
-                1 => offsets[0] + step * lane as u32,
-                _ => offsets[lane],
-            });
-            Some((entry, all))
-        })
-    }
-
-    /// Records the reads for races between blocks alone.
-    pub(super) fn settle(&self, races: &mut CrossBlockRaces, blocks: &Blocks) {
-        for (entry, offsets) in self.entries() {
-            let (_, block) = blocks.at(entry.stamp);
-            let origin = Origin::new(entry.instruction.index(), false, entry.warp, 0);
-            let count = entry.bytes >> races.shift;
-            for lane in lanes(entry.mask) {
-                let first = offsets[lane] >> races.shift;
-                for cell in first..first + count {
-                    races.note_read(cell as usize, block, origin.with_lane(lane));
-                }
-            }
-        }
-    }
-
-    /// Leaves the memory to later launches.
-    pub(super) fn recycle(self) {
-        if self.words.capacity() != 0 {
-            recycled::keep_list(self.words);
-        }
+        list.finest = list.finest.max(2u32.saturating_sub(bytes.trailing_zeros()));
+        self.entries += 1;
     }
 }
 
@@ -191,14 +98,8 @@ impl Racecheck {
         match self.shapes.repeated(access) {
             Shape::Other => access.expand(|access| self.list_lanes(warp, access, Shape::Other)),
             shape => {
-                let entry = Entry {
-                    stamp: self.block.clocks.now,
-                    instruction: access.instruction,
-                    mask: u32::MAX,
-                    warp,
-                    bytes: access.bytes,
-                    shape,
-                };
+                let by = (self.block.clocks.now, warp);
+                let entry = Entry::new(by, access.instruction, u32::MAX, (access.bytes, shape));
                 self.list_row(&entry, access.first_address)
             }
         }
@@ -206,33 +107,42 @@ impl Racecheck {
 
     #[inline(never)]
     fn list_lanes(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
-        let entry = Entry {
-            stamp: self.block.clocks.now,
-            instruction: access.instruction,
-            mask: access.mask,
-            warp,
-            bytes: access.bytes,
-            shape,
-        };
+        let by = (self.block.clocks.now, warp);
+        let entry = Entry::new(by, access.instruction, access.mask, (access.bytes, shape));
         let first = access.addresses[access.mask.trailing_zeros() as usize % LANES];
         if shape != Shape::Other {
             return self.list_row(&entry, first);
         }
-        let Some(allocation) = self.listing(&entry, first, access.bytes.into()) else {
+        let Some(allocation) = self.listing(access.instruction, first, access.bytes.into()) else {
             return false;
         };
         let (base, length) = self.geometry.allocations[allocation];
-        let last = length - u64::from(access.bytes);
-        let (mut offsets, mut outside) = ([0; LANES], 0);
+        // An allocation whose reads are listed has less than 2^32 bytes.
+        let last = (length - u64::from(access.bytes)) as u32;
+        let (mut offsets, mut highest, mut beyond) = ([0; LANES], 0, 0);
         for (lane, offset) in offsets.iter_mut().enumerate() {
             let at = access.addresses[lane].wrapping_sub(base);
-            *offset = at as u32;
-            outside |= u32::from(at > last) << lane;
+            let here = if access.mask & BITS[lane] != 0 {
+                u32::MAX
+            } else {
+                0
+            };
+            *offset = at as u32 & here;
+            highest = highest.max(*offset);
+            beyond |= (at >> 32) as u32 & here;
         }
-        if outside & access.mask != 0 || access.mask == 0 {
+        if highest > last || beyond != 0 || access.mask == 0 {
             return false;
         }
-        self.read_lists.push(allocation, &entry, &offsets);
+        let count = access.mask.count_ones() as usize;
+        if count < LANES {
+            for (place, lane) in lanes(access.mask).enumerate() {
+                offsets[place] = offsets[lane];
+            }
+        }
+        let header = entry.words();
+        self.read_lists
+            .push(allocation, header, &offsets[..count], access.bytes);
         true
     }
 
@@ -244,23 +154,24 @@ impl Racecheck {
             _ => LANES as u64,
         };
         let bytes = lanes * u64::from(entry.bytes);
-        let Some(allocation) = self.listing(entry, first, bytes) else {
+        let Some(allocation) = self.listing(entry.instruction, first, bytes) else {
             return false;
         };
         let offset = (first - self.geometry.allocations[allocation].0) as u32;
-        self.read_lists.push(allocation, entry, &[offset]);
+        self.read_lists
+            .push(allocation, entry.words(), &[offset], entry.bytes);
         true
     }
 
     /// The allocation that holds some bytes, if its reads are listed.
     #[inline(always)]
-    fn listing(&mut self, entry: &Entry, address: u64, bytes: u64) -> Option<usize> {
-        let allocation = self.allocation_index(entry.instruction, address, bytes)?;
+    fn listing(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
+        let allocation = self.allocation_index(instruction, address, bytes)?;
         let is_small = self.geometry.allocations[allocation].1 <= u64::from(u32::MAX);
         if self.global[allocation].is_some() || !is_small {
             return None;
         }
-        if self.read_lists.reads >= MAX_READS {
+        if self.read_lists.entries >= self.read_lists.limit {
             self.end_lists();
             return None;
         }
@@ -289,10 +200,12 @@ impl Racecheck {
             return true;
         }
         let mut all = true;
-        for load in loads.each() {
-            if !self.list_repeated(by, &load) {
-                all = false;
-                self.load(warp, &load);
+        if !self.list_group(by, loads) {
+            for load in loads.each() {
+                if !self.list_repeated(by, &load) {
+                    all = false;
+                    self.load(warp, &load);
+                }
             }
         }
         match earlier {
@@ -300,6 +213,47 @@ impl Racecheck {
             Some(_) if all => self.settled.keep(key),
             None if all => self.settled.keep_listed(key, by),
             _ => {}
+        }
+        true
+    }
+
+    /// Lists a group of loads by one entry; false, with nothing done, unless all of them are of one
+    /// allocation, and alike.
+    fn list_group(&mut self, warp: u32, loads: &RepeatedLoads<'_>) -> bool {
+        let Some(first) = loads.each().next() else {
+            return false;
+        };
+        let shape = self.shapes.repeated(&first);
+        let is_row = shape != Shape::Other;
+        let (mut low, mut high, mut sizes) = (i64::MAX, i64::MIN, 0);
+        for load in loads.loads {
+            low = low.min(load.offset);
+            high = high.max(load.offset + i64::from(load.bytes));
+            sizes |= load.bytes;
+            let alike = load.bytes == first.bytes || shape == Shape::Uniform;
+            if is_row && !alike {
+                return false;
+            }
+        }
+        let (before, after) = self.shapes.reach(&first);
+        let Some(bytes) = (after - before).checked_add(high - low) else {
+            return false;
+        };
+        let from = loads.base.wrapping_add_signed(low + before);
+        let Some(allocation) = self.listing(first.instruction, from, bytes.cast_unsigned()) else {
+            return false;
+        };
+        let offset = first
+            .first_address
+            .wrapping_sub(self.geometry.allocations[allocation].0);
+        let by = (self.block.clocks.now, warp);
+        let header = Listed::group(by, loads.group, shape);
+        if is_row {
+            self.read_lists
+                .push(allocation, header, &[offset as u32], sizes);
+        } else {
+            let offsets = loads.distances.map(|at| offset.wrapping_add(at) as u32);
+            self.read_lists.push(allocation, header, &offsets, sizes);
         }
         true
     }
@@ -368,7 +322,8 @@ impl Racecheck {
         let of_now = (clocks.now, clocks.since, clocks.block_start);
         let index = self.block.index;
         let base = self.geometry.allocations[allocation].0;
-        for (entry, offsets) in list.entries() {
+        let kernel = self.geometry.kernel.clone();
+        list.for_each(kernel.as_ref(), |entry, offsets| {
             let (start, number) = self.block.blocks.at(entry.stamp);
             let clocks = &mut self.block.clocks;
             (clocks.now, clocks.since, clocks.block_start) = (entry.stamp, entry.stamp, start);
@@ -393,7 +348,7 @@ impl Racecheck {
             } else {
                 self.regular_slow(entry.warp, &access, entry.shape, allocation);
             }
-        }
+        });
         let clocks = &mut self.block.clocks;
         (clocks.now, clocks.since, clocks.block_start) = of_now;
         self.block.index = index;

@@ -7,195 +7,14 @@
 //! barrier of the block. Kernels without strong writes pay nothing, and others pay for a plain read
 //! only while there are strong writes to the same space.
 
-use std::collections::HashSet;
-
-use rustc_hash::FxHashMap;
-
 use super::super::finding::{Actor, Example, Problem};
 use super::super::launch_geometry::flatten;
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
+use super::strong_writes::{of_space, words};
 use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
-use crate::kernel::Kernel;
 use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};
-
-/// Strong writes to one word that are remembered; of more, the first ones.
-const REMEMBERED: usize = 4;
-
-/// A strong write to a word by lanes of one warp.
-#[derive(Clone, Copy, Debug, Default)]
-struct Past {
-    stamp: u32,
-    origin: Origin,
-    lanes: u32,
-    /// The bytes of the word, one bit each.
-    bytes: u8,
-}
-
-/// The strong writes to a word since the last barrier of the block.
-#[derive(Clone, Copy, Debug, Default)]
-struct StrongWrites {
-    count: usize,
-    writes: [Past; REMEMBERED],
-}
-
-impl StrongWrites {
-    fn writes(&self) -> &[Past] {
-        &self.writes[..self.count.min(REMEMBERED)]
-    }
-
-    fn note(&mut self, new: Past, since: u32) {
-        let count = self.count.min(REMEMBERED);
-        let same = |known: &&mut Past| {
-            known.origin.with_lane(0) == new.origin.with_lane(0)
-                && (known.stamp, known.bytes) == (new.stamp, new.bytes)
-        };
-        if let Some(known) = self.writes[..count].iter_mut().find(same) {
-            known.lanes |= new.lanes;
-            return;
-        }
-        let dead = self.writes[..count]
-            .iter()
-            .position(|known| known.stamp < since);
-        if let Some(slot) = dead {
-            self.writes[slot] = new;
-        } else if count < REMEMBERED {
-            self.writes[count] = new;
-            self.count = count + 1;
-        }
-    }
-}
-
-/// Shared and global memory, by word: the strong writes since the last barrier of the block.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Updates {
-    /// Whether the kernel has strong writes to shared, and to global memory.
-    has: [bool; 2],
-    /// Whether there are entries since the last barrier of the block, of shared and of global
-    /// memory.
-    live: [bool; 2],
-    /// The stamp of the last strong access to global memory.
-    global_strong: u32,
-    /// The lowest and the highest word to which there are entries since the last barrier of the
-    /// block, of shared and of global memory.
-    range: [(u64, u64); 2],
-    /// By number of a page of global memory, 16 words: its place in `pages`.
-    of_global: FxHashMap<u64, u32>,
-    /// Of shared memory the same plus 1; 0 where there is none.
-    of_shared: Vec<u32>,
-    /// Entries from before the last barrier of the block stay, and count as none.
-    pages: Vec<[StrongWrites; PAGE]>,
-    /// Plain loads of a word by threads that then try to replace it by `atom.cas`, as in the CUDA
-    /// C++ Programming Guide ("Atomic Functions"): where such a read comes out old, the comparison
-    /// fails. They do not race with strong writes.
-    pub(super) guesses: HashSet<InstructionId>,
-}
-
-/// Words of a page of the table.
-const PAGE: usize = 16;
-
-/// A range that holds nothing.
-const NOWHERE: (u64, u64) = (u64::MAX, 0);
-
-/// Pages that are kept beyond a barrier of the block.
-const MAX_PAGES: usize = 4096;
-
-/// Index in tables by space.
-fn of_space(space: Space) -> Option<usize> {
-    match space {
-        Space::Shared | Space::Cluster => Some(0),
-        Space::Global => Some(1),
-        _ => None,
-    }
-}
-
-impl Updates {
-    /// Those of a kernel.
-    pub(super) fn of_kernel(kernel: Option<&Kernel>) -> Self {
-        let mut updates = Updates::default();
-        let Some(kernel) = kernel else {
-            return updates;
-        };
-        for index in 0..kernel.instruction_count() as u32 {
-            let opcode = kernel.instruction(InstructionId(index)).opcode();
-            let mut parts = opcode.split('.');
-            let is_strong = |part| matches!(part, "volatile" | "relaxed" | "release" | "mmio");
-            let writes = match parts.next() {
-                Some("atom" | "red") => true,
-                Some("st") => parts.any(is_strong),
-                _ => false,
-            };
-            if writes {
-                let names = |space: &str| opcode.split('.').any(|part| part.starts_with(space));
-                updates.has[0] |= !names("global");
-                updates.has[1] |= !names("shared");
-            }
-        }
-        updates
-    }
-
-    /// Forgets all: a barrier of the block orders them, or a block begins.
-    pub(super) fn clear(&mut self) {
-        self.live = [false; 2];
-        self.range = [NOWHERE; 2];
-        if self.pages.len() > MAX_PAGES {
-            self.forget();
-        }
-    }
-
-    /// As [`Self::clear`], where stamps begin again.
-    pub(super) fn forget(&mut self) {
-        self.live = [false; 2];
-        self.range = [NOWHERE; 2];
-        self.global_strong = 0;
-        self.of_global.clear();
-        self.of_shared.clear();
-        self.pages.clear();
-    }
-
-    /// The strong writes to a word, for a new one.
-    #[inline(always)]
-    fn word(&mut self, is_global: bool, word: u64) -> &mut StrongWrites {
-        let range = &mut self.range[usize::from(is_global)];
-        *range = (range.0.min(word), range.1.max(word));
-        let next = self.pages.len() as u32;
-        let page = word / PAGE as u64;
-        let number = if is_global {
-            *self.of_global.entry(page).or_insert(next)
-        } else {
-            let page = page as usize;
-            if page >= self.of_shared.len() {
-                self.of_shared.resize(page + 1, 0);
-            }
-            let number = &mut self.of_shared[page];
-            if *number == 0 {
-                *number = next + 1;
-            }
-            *number - 1
-        };
-        if number == next {
-            self.pages.push([StrongWrites::default(); PAGE]);
-        }
-        &mut self.pages[number as usize][(word % PAGE as u64) as usize]
-    }
-
-    /// The strong writes to a word, if there are any.
-    fn known(&self, is_global: bool, word: u64) -> Option<&StrongWrites> {
-        let page = word / PAGE as u64;
-        let number = match is_global {
-            true => *self.of_global.get(&page)?,
-            false => self.of_shared.get(page as usize)?.checked_sub(1)?,
-        };
-        self.pages[number as usize].get((word % PAGE as u64) as usize)
-    }
-
-    /// Whether strong accesses to a space are recorded apart: the kernel has strong writes to it.
-    #[inline(always)]
-    pub(super) fn records(&self, space: Space) -> bool {
-        of_space(space).is_some_and(|space| self.has[space])
-    }
-}
 
 impl Racecheck {
     /// Compares plain reads with the strong writes before them.
@@ -212,8 +31,13 @@ impl Racecheck {
             Form::Repeated(access) => (access.space, access.kind == AccessKind::Load),
             Form::Loads(loads) => (loads.space, true),
         };
-        if is_plain_read && self.updates.records(space) && self.has_strong(space) {
-            accesses.for_each(|access| self.compare_read(warp, access));
+        if is_plain_read && self.updates.records(space) {
+            if let Some(space) = of_space(space) {
+                self.updates.plain_reads[space] = true;
+            }
+            if self.has_strong(space) && !self.are_apart(&accesses) {
+                accesses.for_each(|access| self.compare_read(warp, access));
+            }
         }
     }
 
@@ -222,6 +46,41 @@ impl Racecheck {
         let is_global = space == Space::Global;
         let in_block = is_global && self.updates.global_strong >= self.block.clocks.block_start;
         self.updates.live[usize::from(is_global)] || in_block
+    }
+
+    /// Whether repeated reads are of an allocation without strong accesses of this block, as far as
+    /// that can be seen at once.
+    fn are_apart(&mut self, accesses: &Accesses<'_>) -> bool {
+        let (first, low, high) = match accesses.0 {
+            Form::Full(_) => return false,
+            Form::Repeated(access) => (access, 0, i64::from(access.bytes)),
+            Form::Loads(loads) => {
+                let Some(first) = loads.each().next() else {
+                    return false;
+                };
+                let (mut low, mut high) = (0, 0);
+                for load in loads.loads {
+                    let from = load.offset - loads.loads[0].offset;
+                    low = from.min(low);
+                    high = high.max(from + i64::from(load.bytes));
+                }
+                (first, low, high)
+            }
+        };
+        if first.space != Space::Global {
+            return false;
+        }
+        let (before, after) = self.shapes.reach(&first);
+        let Some(bytes) = (after - before).checked_add(high - low) else {
+            return false;
+        };
+        let from = first.first_address.wrapping_add_signed(low + before);
+        let start = self.block.clocks.block_start;
+        let found = self.allocation_index(first.instruction, from, bytes.cast_unsigned());
+        found.is_some_and(|allocation| {
+            let area = self.global[allocation].as_ref();
+            area.is_none_or(|area| area.strong < start)
+        })
     }
 
     #[cold]
@@ -328,7 +187,6 @@ impl Racecheck {
         }
         self.catch_up();
         let writes = access.kind != AccessKind::Load;
-        let is_global = access.space == Space::Global;
         let own = match access.space {
             Space::Shared => self.geometry.shared_start(by),
             _ => 0,
@@ -339,21 +197,8 @@ impl Racecheck {
         for lane in lanes(self.note_strong_lanes(by, access, writes)) {
             self.compare_write(by, access, lane, (writes, is_cas));
         }
-        if !writes {
-            return;
-        }
-        for lane in lanes(access.mask) {
-            let origin = Origin::new(access.instruction.index(), false, by, lane as u32);
-            let first = access.addresses[lane].wrapping_add(own);
-            for (word, bytes) in words(first, access.bytes) {
-                let past = Past {
-                    stamp: now,
-                    origin,
-                    lanes: 1 << lane,
-                    bytes,
-                };
-                self.updates.word(is_global, word).note(past, since);
-            }
+        if writes {
+            self.updates.note(by, access, own, (now, since));
         }
     }
 
@@ -385,6 +230,7 @@ impl Racecheck {
             return access.mask;
         };
         self.record_at_once(access.space, allocation, by);
+        let looks_for_reads = self.updates.plain_reads[usize::from(is_global)];
         let semantics = std::mem::take(&mut self.semantics);
         let block = block_number(self.block.index);
         let mut view = self.view(access.space, allocation, by);
@@ -392,19 +238,28 @@ impl Racecheck {
         let mut left = access.mask & !here;
         let origin = view.origin(access.instruction, by);
         let start = view.block.clocks.block_start;
+        let is_noted = view.cross_block.is_none()
+            || here == u32::MAX && view.notes_strong_row(access, block, origin, writes);
         for lane in lanes(here) {
+            if is_noted && !looks_for_reads {
+                break;
+            }
             let first = view.first_cell(access.addresses[lane], access.bytes);
-            for cell in first..first + (access.bytes >> view.cells.shift) as usize {
-                if let Some(cross_block) = &mut view.cross_block {
+            let cells = first..first + (access.bytes >> view.cells.shift) as usize;
+            if !is_noted && let Some(cross_block) = &mut view.cross_block {
+                for cell in cells.clone() {
                     cross_block.note_strong(cell, block, origin.with_lane(lane), writes);
                 }
-                for (stamp, reader, _) in view.recorded_reads(cell) {
-                    let is_plain = stamp >= start
-                        && reader.instruction() != origin.instruction()
-                        && !reader.is_async()
-                        && semantics[reader.instruction() as usize].is_plain_load;
-                    left |= u32::from(is_plain) << lane;
-                }
+            }
+            if !looks_for_reads {
+                continue;
+            }
+            for (stamp, reader, _) in cells.flat_map(|cell| view.recorded_reads(cell)) {
+                let is_plain = stamp >= start
+                    && reader.instruction() != origin.instruction()
+                    && !reader.is_async()
+                    && semantics[reader.instruction() as usize].is_plain_load;
+                left |= u32::from(is_plain) << lane;
             }
         }
         self.semantics = semantics;
@@ -527,14 +382,4 @@ impl Racecheck {
         };
         self.tally.add(Problem::RaceInBlock, 1, example);
     }
-}
-
-/// The words that an access touches, each with its bytes in it.
-fn words(first: u64, bytes: u32) -> impl Iterator<Item = (u64, u8)> {
-    let end = first.saturating_add(u64::from(bytes));
-    (first / 4..end.div_ceil(4)).map(move |word| {
-        let from = first.max(4 * word) - 4 * word;
-        let to = end.min(4 * word + 4) - 4 * word;
-        (word, (((1u16 << to) - 1) & !((1u16 << from) - 1)) as u8)
-    })
 }

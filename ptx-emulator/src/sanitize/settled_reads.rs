@@ -2,7 +2,8 @@
 //!
 //! Cells that two warps have read since the last synchronisation are settled: a read by a third
 //! warp changes nothing. In a GEMM the warps of a block read the same operands, so most reads are
-//! of this kind, and it suffices to remember which groups of loads were found to be.
+//! of this kind, and it suffices to remember which groups of loads were found to be. Initcheck
+//! remembers in the same way which groups read what their block has written.
 
 use crate::ir::Space;
 use crate::observer::RepeatedLoads;
