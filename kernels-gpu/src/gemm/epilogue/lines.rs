@@ -169,8 +169,8 @@ impl<C: Output<Wide = f32>> Lines<C> {
         }
     }
 
-    /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes of each, of which a
-    /// lane has a chunk.
+    /// Stores the lines to C, as far as they are inside of it: 128 aligned bytes of each, of which
+    /// a lane has a chunk.
     ///
     /// # Safety
     /// As for [`load`](Self::load); C may be written, and no other thread accesses these elements.
@@ -242,7 +242,7 @@ impl<C: Output<Wide = f32>> Lines<C> {
     #[inline(always)]
     unsafe fn store_chunks<const WHOLE: bool>(&self, further: i32) {
         let (line_of_lane, chunk_of_lane) = (self.lane / CHUNKS, self.lane % CHUNKS);
-        let place = |store: usize| {
+        let of_store = |store: usize| {
             let line = store * (LANES / CHUNKS) + line_of_lane;
             let in_128_bytes = self.line(line).addr() as u32 % ROW_BYTES as u32;
             let at = (chunk_of_lane * CHUNK_BYTES) as i32 - in_128_bytes as i32;
@@ -250,7 +250,7 @@ impl<C: Output<Wide = f32>> Lines<C> {
         };
         let mut chunks = [[0; WORDS]; STORES];
         for store in 0..STORES {
-            let (line, at) = place(store);
+            let (line, at) = of_store(store);
             let at = if further == 0 {
                 at
             } else {
@@ -262,14 +262,14 @@ impl<C: Output<Wide = f32>> Lines<C> {
         let least = if self.has_before { i32::MIN } else { 0 };
         let end = (self.count * size_of::<C>() as i32).min(ROW_BYTES as i32);
         for store in 0..STORES {
-            let (line, at) = place(store);
+            let (line, at) = of_store(store);
             let at = at + further;
             let to = self.line(line).wrapping_byte_offset(at as isize);
             let is_stored = |from: i32, bytes: i32| {
                 WHOLE || line < self.lines && at + from >= least && at + from + bytes <= end
             };
-            // SAFETY: the tests, or the contract, say that C has the elements. The chunk is aligned,
-            // as 128 bytes are from which on lanes have one each.
+            // SAFETY: the tests, or the contract, say that C has the elements. The chunk is
+            // aligned, as 128 bytes are from which on lanes have one each.
             unsafe {
                 if is_stored(0, CHUNK_BYTES as i32) {
                     U32x4::store(to.cast(), chunks[store]);
