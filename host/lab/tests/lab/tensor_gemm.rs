@@ -451,8 +451,8 @@ fn few_rows_across_k_are_copied_along_it() {
     // Of both operands in one launch, unless they are large.
     assert_eq!(copies([256, 300, 255], nn), ["pack_both_16"]);
     assert_eq!(copies([100, 300, 255], tn), ["pack_both_16"]);
-    assert_eq!(copies([3000, 300, 1001], nn), ["pack_both_16"]);
-    assert_eq!(copies([4000, 300, 1001], nn), ["pack_16", "pack_16"]);
+    assert_eq!(copies([15000, 300, 1001], nn), ["pack_both_16"]);
+    assert_eq!(copies([17000, 300, 1001], nn), ["pack_16", "pack_16"]);
     // A column whose elements are contiguous is K-major.
     assert_eq!(copies([1, 256, 255], tn), [""; 0]);
     assert_eq!(copies([256, 1, 256], nn), [""; 0]);
