@@ -39,7 +39,9 @@ impl Passes {
     }
 
     fn of_lanes(kind: AccessKind, bytes: u32, mask: u32, addresses: &[u64; 32]) -> Self {
-        let lanes_at_once = (PASS_BYTES / bytes.max(4)).clamp(1, 32) as usize;
+        // A copy may read less than it writes, such as 12 of 16 bytes.
+        let lanes_at_once = PASS_BYTES / bytes.max(4).next_power_of_two();
+        let lanes_at_once = lanes_at_once.clamp(1, 32) as usize;
         let bytes = u64::from(bytes.max(1));
         let mut passes = Passes::default();
         let mut words = Vec::with_capacity(2 * 32);
@@ -268,6 +270,9 @@ mod tests {
         assert_eq!(apart(Load, 4, 4), [1, 1]);
         assert_eq!(apart(Load, 8, 8), [2, 2]);
         assert_eq!(apart(Load, 16, 16), [4, 4]);
+        // Vectors of which a copy reads a part: as many lanes at once as of whole ones.
+        assert_eq!(apart(Load, 12, 12), [4, 6]);
+        assert_eq!(apart(Store, 12, 16), [4, 0]);
         // Columns of a matrix with rows of 32 and of 33 words.
         assert_eq!(apart(Load, 4, 128), [32, 32]);
         assert_eq!(apart(Load, 4, 132), [1, 32]);
