@@ -1,9 +1,12 @@
-//! Products by `mma.sync` whose operands are copied first, where that is faster than to load them
-//! element by element.
+//! Whether operands are copied first, where a product can do without.
+//!
+//! Products by `mma.sync` are, where that is faster than to load them element by element. Those of
+//! TF32 by `wgmma` are not, where it is faster to compute them in f32.
 //!
 //! Operands of 8-bit integers are copied to be K-major, all others so that their rows begin at
 //! multiples of 16 bytes.
 
+use super::operand::Oriented;
 use super::{
     COMPUTE_CAPABILITY, Description, DeviceLimits, EightBit, GemmInput, bytes, plan_choice,
 };
@@ -27,6 +30,33 @@ const MAX_COPY_BLOCKS: u64 = (1 << 32) / (4 * pack_rows::THREADS as u64) - 1;
 
 /// Most blocks of a grid in y.
 const MAX_BLOCKS: u64 = 65_535;
+
+/// Bytes of copies below which launches take most of the time, of which a product in f32 has one
+/// less at most.
+const MIN_COPIED_BYTES: f64 = (1 << 20) as f64;
+
+/// The product in f32, if that takes less time than the copies that its kernels ask for, and the
+/// product by them.
+pub(super) fn faster_in_f32<T: GemmInput>(
+    description: &Description<T>,
+    device: DeviceLimits,
+    kernels: &KernelSet,
+) -> Option<Description<f32>> {
+    let in_f32 = T::in_f32(description)?;
+    if kernels.persistent_tiles.is_empty() {
+        return None;
+    }
+    let oriented = Oriented::of(description);
+    let copies = oriented.copied_bytes().map(|bytes| bytes as f64);
+    if copies.clone().sum::<f64>() < MIN_COPIED_BYTES {
+        return None;
+    }
+    let (clocks, _) = kernels.plan_of_copies(&description.problem(device), copies)?;
+    let f32_kernels = in_f32.kernels(device).ok()?;
+    let without = [].into_iter();
+    let (clocks_in_f32, _) = f32_kernels.plan_of_copies(&in_f32.problem(device), without)?;
+    (clocks_in_f32 < clocks).then_some(in_f32)
+}
 
 /// The launches of a product whose operands are copied first; `None` where no copy is needed, or
 /// the product takes less time without.

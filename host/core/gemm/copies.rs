@@ -41,6 +41,14 @@ pub(super) struct OperandCopy {
     pub matrices: u32,
 }
 
+impl OperandCopy {
+    /// Bytes of the copies of all matrices, of elements of `element_bytes`.
+    pub fn bytes(&self, element_bytes: u32) -> u64 {
+        let elements = self.pack.to_stride.saturating_mul(self.matrices.into());
+        elements.saturating_mul(element_bytes.into())
+    }
+}
+
 impl<T: GemmInput> Oriented<T> {
     /// The launches that copy the operands: one, where both are copied by such kernels.
     pub(super) fn copies(&self, operands: &[Operand; 2]) -> Vec<PlannedLaunch> {
@@ -68,9 +76,7 @@ impl<T: GemmInput> Oriented<T> {
             } = copies[side];
             *turn && self.is_tf32() && self.is_dense(side, pack, *matrices)
         };
-        let bytes = copies.map(|copy| {
-            copy.pack.to_stride * u64::from(copy.matrices) * u64::from(self.element_bytes())
-        });
+        let bytes = copies.map(|copy| copy.bytes(self.element_bytes()));
         if self.is_split()
             || is_other(0)
             || is_other(1)

@@ -1,7 +1,7 @@
 //! What A and B may be made of, and which kernels multiply that.
 
 use super::float8::{E4m3, E5m2, Float8Format, Float8Operands, Scales};
-use super::{COMPUTE_CAPABILITY, HOPPER, PORTABLE};
+use super::{COMPUTE_CAPABILITY, Description, HOPPER, PORTABLE};
 use crate::device::ComputeCapability;
 use crate::element::Element;
 use crate::ptx;
@@ -57,6 +57,11 @@ pub trait GemmInput: bytemuck::Pod {
     fn fusing_kernels(_: ComputeCapability, _c_16bit: bool) -> Option<&'static KernelSet> {
         None
     }
+
+    /// The same product of `f32`, where the elements are such and its result is at least as near.
+    fn in_f32(_: &Description<Self>) -> Option<Description<f32>> {
+        None
+    }
 }
 
 /// Kinds of 8-bit elements, whose kernels store C of several types.
@@ -77,7 +82,8 @@ fn of_ampere(
 }
 
 /// f32 of which tensor cores take the sign, the exponent and 10 bits of the fraction, from compute
-/// capability 8.0 on. Before, all of its bits are used.
+/// capability 8.0 on. All of its bits are used before that, and where that is faster: for products
+/// of which tensor cores would wait for copies of the operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(transparent)]
 pub struct Tf32(pub f32);
@@ -219,6 +225,41 @@ impl GemmInput for Tf32 {
         _: bool,
     ) -> Option<&'static KernelSet> {
         of_ampere(compute_capability, &OF_TF32_80)
+    }
+
+    /// All bits of the elements are then used.
+    fn in_f32(description: &Description<Tf32>) -> Option<Description<f32>> {
+        let &Description {
+            extents,
+            transposed,
+            leading,
+            batch,
+            strides,
+            alpha,
+            beta,
+            aligned,
+            c_16bit,
+            c_type,
+            float8,
+            precision,
+            fusion,
+        } = description;
+        // No kernel of f32 fuses operators.
+        fusion.is_none().then_some(Description {
+            extents,
+            transposed,
+            leading,
+            batch,
+            strides,
+            alpha,
+            beta,
+            aligned,
+            c_16bit,
+            c_type,
+            float8,
+            precision,
+            fusion,
+        })
     }
 }
 

@@ -431,10 +431,13 @@ pub fn plan<T: GemmInput>(
         let mut candidates = kernels.candidates(&problem);
         candidates.find(|(_, choice)| tuned.is(choice))
     });
-    if measured.is_none()
-        && let Some(plan) = copied::plan(description, device, kernels)
-    {
-        return Ok(plan);
+    if measured.is_none() {
+        if let Some(in_f32) = copied::faster_in_f32(description, device, kernels) {
+            return plan(&in_f32, device, tuned);
+        }
+        if let Some(plan) = copied::plan(description, device, kernels) {
+            return Ok(plan);
+        }
     }
     let choice = measured.map(|(_, choice)| choice);
     let choice = choice.or_else(|| kernels.plan(&problem));

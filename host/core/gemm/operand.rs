@@ -123,6 +123,13 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
+    /// Bytes of the copy of each operand that is copied.
+    pub fn copied_bytes(&self) -> impl Iterator<Item = u64> + Clone {
+        let copies = [0, 1].map(|side| self.operand(side, 0).copy);
+        let bytes = copies.map(|copy| copy.map(|copy| copy.bytes(self.element_bytes())));
+        bytes.into_iter().flatten()
+    }
+
     /// The tensor maps of a kernel with this tile configuration. The copies that operands need are
     /// added to `plan`, and their place to its workspace.
     pub fn tensor_maps(&self, config: &TileConfig, plan: &mut Plan) -> Vec<TensorMap> {

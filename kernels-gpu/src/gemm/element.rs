@@ -30,6 +30,13 @@ pub trait Output: FromWide<Wide: GpuFloat> {
     /// The 2 elements at `to` are writable, and no other thread accesses them. `to` is aligned to
     /// both together.
     unsafe fn store_2(to: *mut Self, elements: [Self::Wide; 2]);
+
+    /// Stores 2 elements one by one.
+    ///
+    /// # Safety
+    /// The 2 elements at `to` are writable, and no other thread accesses them. `to` is aligned to
+    /// an element.
+    unsafe fn store_each(to: *mut Self, elements: [Self::Wide; 2]);
 }
 
 /// A float of accumulators.
@@ -108,6 +115,12 @@ impl Output for f32 {
         // SAFETY: `to` is as the contract of this function says.
         unsafe { F32x2::store(to, elements) }
     }
+
+    #[inline(always)]
+    unsafe fn store_each(to: *mut f32, [left, right]: [f32; 2]) {
+        // SAFETY: `to` is as the contract of this function says.
+        unsafe { (*to, *to.wrapping_add(1)) = (left, right) }
+    }
 }
 
 impl Output for f64 {
@@ -132,6 +145,12 @@ impl Output for f64 {
         // SAFETY: `to` is as the contract of this function says.
         unsafe { F64x2::store(to, elements) }
     }
+
+    #[inline(always)]
+    unsafe fn store_each(to: *mut f64, [left, right]: [f64; 2]) {
+        // SAFETY: `to` is as the contract of this function says.
+        unsafe { (*to, *to.wrapping_add(1)) = (left, right) }
+    }
 }
 
 macro_rules! outputs_of_16_bits {
@@ -148,16 +167,35 @@ macro_rules! outputs_of_16_bits {
 
                 #[inline(always)]
                 unsafe fn store_4(to: *mut $element, elements: [f32; 4]) {
-                    let [a, b, c, d] =
-                        elements.map(|element| u32::from($element::from_wide(element).0));
+                    #[inline(always)]
+                    fn pack(low: f32, high: f32) -> u32 {
+                        // The instruction for both came with compute capability 8.0.
+                        if cfg!(sm_80_up) {
+                            return $element::pack_x2(low, high);
+                        }
+                        let [low, high] =
+                            [low, high].map(|element| u32::from($element::from_wide(element).0));
+                        low | high << 16
+                    }
+                    let [a, b, c, d] = elements;
                     // SAFETY: `to` is as the contract of this function says: 8 bytes, aligned.
-                    unsafe { U32x2::store(to.cast(), [a | b << 16, c | d << 16]) }
+                    unsafe { U32x2::store(to.cast(), [pack(a, b), pack(c, d)]) };
                 }
 
                 #[inline(always)]
                 unsafe fn store_2(to: *mut $element, [left, right]: [f32; 2]) {
                     // SAFETY: `to` is as the contract of this function says: 4 bytes, aligned.
                     unsafe { *to.cast() = $element::pack_x2(left, right) };
+                }
+
+                #[inline(always)]
+                unsafe fn store_each(to: *mut $element, [left, right]: [f32; 2]) {
+                    let both = $element::pack_x2(left, right);
+                    // SAFETY: `to` is as the contract of this function says.
+                    unsafe {
+                        *to = $element(both as u16);
+                        *to.wrapping_add(1) = $element((both >> 16) as u16);
+                    }
                 }
             }
         )*
@@ -208,5 +246,12 @@ impl Output for Bits16 {
         let [left, right] = elements.map(|element| element.to_bits() & 0xffff);
         // SAFETY: `to` is as the contract of this function says: 4 bytes, aligned.
         unsafe { *to.cast() = left | right << 16 };
+    }
+
+    #[inline(always)]
+    unsafe fn store_each(to: *mut Bits16, elements: [f32; 2]) {
+        let [left, right] = elements.map(Bits16::from_wide);
+        // SAFETY: `to` is as the contract of this function says.
+        unsafe { (*to, *to.wrapping_add(1)) = (left, right) }
     }
 }

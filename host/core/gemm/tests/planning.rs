@@ -12,6 +12,42 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Of TF32, operands that `wgmma` takes after copies only are multiplied in f32 where those take
+/// longer; what needs no copy, or is more arithmetic than copies, is not.
+#[test]
+fn tf32_is_computed_in_f32_where_copies_take_longer() {
+    let hopper = DeviceLimits::new(132, ComputeCapability::V9_0);
+    let plan_of = |extents, transposed| {
+        let product = Description::<Tf32>::dense(extents, transposed);
+        let launches = plan(&product, hopper, &Choices::new()).unwrap().launches;
+        let in_f32 = Description::<f32>::dense(extents, transposed);
+        let in_f32 = plan(&in_f32, hopper, &Choices::new()).unwrap().launches;
+        let entries = |launches: Vec<PlannedLaunch>| -> Vec<_> {
+            launches.into_iter().map(|launch| launch.entry).collect()
+        };
+        (entries(launches), entries(in_f32))
+    };
+    for (extents, transposed) in [
+        ([4369, 19, 5215], [true; 2]),
+        ([23, 4272, 3114], [false, true]),
+    ] {
+        let (of_tf32, of_f32) = plan_of(extents, transposed);
+        assert_eq!(of_tf32, of_f32, "{extents:?}");
+    }
+    for (extents, transposed) in [
+        ([4369, 4001, 5215], [true; 2]),
+        ([4368, 16, 5216], [false, true]),
+        ([300, 200, 100], [true; 2]),
+    ] {
+        let (of_tf32, _) = plan_of(extents, transposed);
+        let last = of_tf32.last().unwrap();
+        assert!(
+            last.starts_with("wgmma_tf32") || last.starts_with("add_parts"),
+            "{of_tf32:?}"
+        );
+    }
+}
+
 /// Plans of random problems.
 fn random_plans<T: GemmInput>(device: DeviceLimits, count: usize, seed: u64) {
     let mut numbers = Numbers(seed);

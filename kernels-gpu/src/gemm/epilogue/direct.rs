@@ -48,12 +48,11 @@ impl<T: Scalar, Op: OutputOp<T>> DirectEpilogue<T, Op> {
         work: &WorkTile,
         workspace: *mut T,
     ) -> Self {
-        let index = work.batch as usize * scheduler.splits as usize + work.split as usize;
-        let (rows, leading) = (params.m as usize, partial_sums_pitch(params.n));
+        let leading = partial_sums_pitch(params.n);
         DirectEpilogue {
-            start: workspace.wrapping_add(index * rows * leading),
+            start: workspace.wrapping_add(work.partial_sums_offset(params, scheduler)),
             leading,
-            rows,
+            rows: params.m as usize,
             // Columns from n on are stored as well: vectors then stay whole.
             columns: leading,
             op: Op::of_partial_sums(),

@@ -10,8 +10,8 @@
 //! Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", 2016; Elfwing, Uchibe and Doya,
 //! "Sigmoid-Weighted Linear Units for Neural Network Function Approximation", 2017 (SiLU).
 
+use super::any_matrix::AnyMatrix;
 use super::output_op::{LinearCombination, OutputOp};
-use super::staged::AnyMatrix;
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
 use core::f32::consts::LOG2_E;

@@ -1,8 +1,9 @@
 //! Epilogue of the `wgmma` kernels: accumulators from registers through shared memory to C, by TMA.
 //!
 //! A warpgroup's 64 rows of a tile are stored as epilogue tiles, one TMA box each. Where TMA cannot
-//! store C, warps store the lines of the epilogue tile. A source that is needed
-//! comes the same way.
+//! store C, results that need no more than accumulators take the way of [`aligned`](super::aligned);
+//! with others warps store the lines of the epilogue tile. A source that is needed comes the same
+//! way.
 
 use super::lines::{self, LineTile, Lines};
 use super::output_op::OutputOp;
@@ -34,7 +35,7 @@ pub const fn box_rows(transposed: bool) -> usize {
 const TRANSPOSED_BOX: usize = box_columns(4);
 
 /// Bytes of an epilogue tile: 64 rows.
-const BOX_BYTES: usize = WM * ROW_BYTES;
+pub(super) const BOX_BYTES: usize = WM * ROW_BYTES;
 
 /// Bytes of a chunk, which the swizzle moves as a whole.
 pub(super) const CHUNK_BYTES: usize = 16;
@@ -47,7 +48,7 @@ const BOXES: usize = 2;
 pub const BYTES: usize = BOXES * BOX_BYTES;
 
 /// Registers of a thread for eight columns of an epilogue tile: a vec2 in each of two rows.
-const EIGHT_REGISTERS: usize = 4;
+pub(super) const EIGHT_REGISTERS: usize = 4;
 
 /// Registers of a thread for an epilogue tile, for elements of `element_bytes` bytes.
 pub const fn box_registers(element_bytes: usize) -> usize {
@@ -196,7 +197,7 @@ pub struct TmaEpilogue<'a, C, Op> {
     pub scheduler: &'a TileSchedulerParams,
     /// The tensor maps, of which C's is used.
     pub maps: *const TensorMaps,
-    /// [`BYTES`] bytes of shared memory.
+    /// [`BYTES`] bytes of shared memory, or those of [`aligned`](super::aligned).
     pub boxes: *mut u8,
     /// Number of a named barrier of this warpgroup alone.
     pub barrier: u32,

@@ -29,10 +29,10 @@ use super::split::{self, SplitF32};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::element::Output;
-use crate::gemm::epilogue::direct::DirectEpilogue;
+use crate::gemm::epilogue::any_matrix::AnyMatrix;
 use crate::gemm::epilogue::fusion::{Chosen, ElementOp, Fused, FusionParams};
-use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
-use crate::gemm::epilogue::staged::{self, AnyMatrix, StagedOutput};
+use crate::gemm::epilogue::output_op::OutputOp;
+use crate::gemm::epilogue::staged::{self, StagedOutput};
 use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
@@ -96,17 +96,12 @@ pub unsafe fn finish<
             work.column as usize + warp.column,
         );
         let memory = memory.wrapping_add(index * bytes).cast();
-        let of_split = DirectEpilogue::<f32, LinearCombination<f32>>::of_split(
-            params, scheduler, work, workspace,
-        );
-        staged::for_each_vector(accumulators, memory, |i, j, four| {
-            let (row, column) = (row + i, column + j);
-            if scheduler.splits > 1 {
-                of_split.store_4(row, column, four, true);
-            } else {
-                output.store_4(row, column, four);
-            }
-        });
+        let output = if scheduler.splits > 1 {
+            StagedOutput::of_split(params, scheduler, work, workspace)
+        } else {
+            output
+        };
+        output.store(accumulators, memory, [row, column]);
     }
 }
 

@@ -28,9 +28,10 @@ use super::operand::{MMA_M, MMA_N, TileElement, tile_bytes};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::element::Bits16;
+use crate::gemm::epilogue::any_matrix::AnyMatrix;
 use crate::gemm::epilogue::convert::{Convert, c_type};
 use crate::gemm::epilogue::output_op::OutputOp;
-use crate::gemm::epilogue::staged::{self, AnyMatrix, StagedOutput};
+use crate::gemm::epilogue::staged::{self, StagedOutput};
 use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums::IntegerSums;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
@@ -76,9 +77,7 @@ unsafe fn finish<
             work.column as usize + warp.column,
         );
         let memory = memory.wrapping_add(index * bytes).cast();
-        staged::for_each_vector(accumulators, memory, |i, j, four| {
-            output.store_4(row + i, column + j, four);
-        });
+        output.store(accumulators, memory, [row, column]);
     }
 }
 

@@ -355,8 +355,12 @@ impl KernelSet {
     ) -> Option<(f64, GemmPlan)> {
         let candidates = self.candidates(problem);
         let (clocks, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        let bytes_per_clock = match self.persistent_tiles {
+            [] => cost::COPY_BYTES_PER_CLOCK,
+            _ => cost::PACK_BYTES_PER_CLOCK,
+        };
         // Each byte is read and written.
-        let copy = |bytes: f64| cost::COPY_LAUNCH + 2.0 * bytes / cost::COPY_BYTES_PER_CLOCK;
+        let copy = |bytes: f64| cost::COPY_LAUNCH + 2.0 * bytes / bytes_per_clock;
         Some((clocks + copied_bytes.map(copy).sum::<f64>(), best))
     }
 

@@ -6,8 +6,8 @@
 //! tiles, then their other work units.
 
 use super::{GROUP_M, Split, rasterize};
-use crate::gemm::GemmParams;
 use crate::gemm::simt::promotion;
+use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -99,6 +99,17 @@ impl WorkTile {
         ];
         let block = block.map(|index| opaque(index as usize) as u32);
         Self::of_block(params, scheduler, tile, block)
+    }
+
+    /// Where the partial sums of this split of a GEMM of the batch begin in the workspace.
+    #[inline(always)]
+    pub fn partial_sums_offset<T>(
+        &self,
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
+    ) -> usize {
+        let index = self.batch as usize * scheduler.splits as usize + self.split as usize;
+        index * params.m as usize * partial_sums_pitch(params.n)
     }
 
     /// The work tile of the block of these indices.

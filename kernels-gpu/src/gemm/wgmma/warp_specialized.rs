@@ -8,8 +8,9 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
+use crate::gemm::epilogue::aligned;
 use crate::gemm::epilogue::output_op::OutputOp;
-use crate::gemm::epilogue::tma_store::{self, OutputElements, TmaEpilogue};
+use crate::gemm::epilogue::tma_store::{OutputElements, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
 use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
@@ -42,9 +43,9 @@ const PRODUCER_REGISTERS: u32 = 40;
 /// See [`PRODUCER_REGISTERS`].
 const CONSUMER_REGISTERS: u32 = 232;
 
-/// Bytes of the epilogue tiles of `consumers` warpgroups, which come first in shared memory.
+/// Bytes of the epilogues of `consumers` warpgroups, which come first in shared memory.
 const fn boxes_bytes(consumers: usize) -> usize {
-    consumers * tma_store::BYTES
+    consumers * aligned::BYTES
 }
 
 /// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
@@ -250,6 +251,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
             boxes,
             barrier,
         };
+        if epilogue.is_aligned() {
+            // SAFETY: all threads of the warpgroup are here, and it has not stored anything yet.
+            unsafe { epilogue.clear() };
+        }
         let mut work_units = self.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
             // SAFETY: the producer loads the k-tiles of the same work units. The whole warpgroup
@@ -283,6 +288,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                 let coord = TileCoord { row, ..coord };
                 if self.scheduler.tma_store != 0 && !op.has_finish() {
                     epilogue.store(&accumulators, coord, boxes);
+                } else if epilogue.is_aligned() {
+                    epilogue.store_aligned(&accumulators, coord, boxes);
                 } else {
                     epilogue.store_any(&mut accumulators, coord, boxes);
                 }
@@ -426,7 +433,7 @@ pub(super) unsafe fn body<
             if W::is_left_out(arrays.1, params.k) {
                 return;
             }
-            let boxes = memory.wrapping_add(warpgroup * tma_store::BYTES);
+            let boxes = memory.wrapping_add(warpgroup * aligned::BYTES);
             let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES;
             let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();
             let pipeline = Pipeline::new(base);
