@@ -161,6 +161,36 @@ mod tests {
         assert_eq!(load(4, |_| 0).1.taken, 1);
     }
 
+    /// Any number of bytes a lane, such as 12 where a copy of 16 reads less, and none.
+    #[test]
+    fn lanes_of_any_width_are_served_once() {
+        for bytes in (0..=160).chain([1 << 16, (1 << 16) + 1]) {
+            for mask in [u32::MAX, 0, 1, 1 << 31, 0x5555_5555, 0x8000_0001] {
+                for kind in [AccessKind::Load, AccessKind::Store, AccessKind::Atomic] {
+                    // Each lane has words of its own, so that no bank delivers one for two lanes.
+                    let words = u64::from(bytes).div_ceil(WORD_BYTES).max(1);
+                    let addresses = std::array::from_fn(|lane| lane as u64 * words * WORD_BYTES);
+                    let access = WarpAccess {
+                        kind,
+                        bytes,
+                        mask,
+                        addresses: &addresses,
+                    };
+                    let of = format!("{kind:?} of {bytes} bytes, mask {mask:#x}");
+                    let found = wavefronts(&access);
+                    let lanes = u64::from(mask.count_ones());
+                    assert!(found.taken >= found.ideal && found.ideal >= 1, "{of}");
+                    assert!(found.taken * BANKS as u64 >= lanes * words, "{of}");
+                    assert!(found.taken <= (lanes * words).max(found.ideal), "{of}");
+                    assert!(
+                        sectors(&access) >= (lanes * u64::from(bytes)).div_ceil(32),
+                        "{of}"
+                    );
+                }
+            }
+        }
+    }
+
     /// Every measured pattern takes as many wavefronts as it took cycles.
     #[test]
     fn wavefronts_are_the_cycles_of_an_h200() {

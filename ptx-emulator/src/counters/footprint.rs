@@ -44,7 +44,8 @@ impl Footprint {
     #[inline(always)]
     pub(super) fn add(&mut self, start: u64, span: u64, runs: &[(u64, u64)], last: &mut LastPage) {
         let offset = start % PAGE_BYTES;
-        if offset + span > PAGE_BYTES {
+        // Lanes whose addresses are not checked yet may span all of memory.
+        if span > PAGE_BYTES - offset {
             return self.add_over_pages(start, runs);
         }
         let number = start / PAGE_BYTES;
@@ -62,7 +63,7 @@ impl Footprint {
     #[inline(always)]
     pub(super) fn add_run(&mut self, start: u64, bytes: u64, last: &mut LastPage) -> bool {
         let offset = start % PAGE_BYTES;
-        if offset + bytes > PAGE_BYTES {
+        if bytes > PAGE_BYTES - offset {
             return false;
         }
         let number = start / PAGE_BYTES;
@@ -132,9 +133,12 @@ impl Footprint {
     }
 }
 
-/// Sets `count` bits from bit `start` on; there is at least one.
+/// Sets `count` bits from bit `start` on.
 #[inline(always)]
 fn set(words: &mut [u64], start: usize, count: usize) {
+    if count == 0 {
+        return;
+    }
     let end = start + count - 1;
     let head = u64::MAX << (start % BITS);
     let tail = u64::MAX >> (BITS - 1 - end % BITS);
@@ -168,11 +172,15 @@ mod tests {
             (PAGE_BYTES + 63, vec![(0, 1), (1, 1)]),
             (pages - 8, vec![(0, 8)]),
             (60, vec![(0, 2 * PAGE_BYTES)]),
+            (pages, vec![(0, 0), (PAGE_BYTES - 1, 0)]),
+            (4, vec![(0, 4), (0u64.wrapping_sub(12), 4)]),
         ] {
-            let span = runs.iter().map(|(at, bytes)| at + bytes).max().unwrap();
+            let span = runs.iter().map(|(at, bytes)| at.saturating_add(*bytes));
+            let span = span.max().unwrap();
             footprint.add(start, span, &runs, &mut last);
             for (distance, bytes) in runs {
-                expected.extend(start + distance..start + distance + bytes);
+                let first = start.wrapping_add(distance);
+                expected.extend(first..first + bytes);
             }
             assert_eq!(footprint.bytes(), expected.len() as u64);
             let sectors: BTreeSet<u64> = expected.iter().map(|at| at / SECTOR_BYTES).collect();

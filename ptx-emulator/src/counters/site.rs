@@ -230,7 +230,8 @@ impl SitePattern {
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for distance in starts.iter().map(|address| address - lowest) {
             match runs.last_mut() {
-                Some((from, length)) if distance <= *from + *length => {
+                // The accesses are not checked yet: lanes may be any distance apart.
+                Some((from, length)) if distance - *from <= *length => {
                     *length = distance - *from + bytes;
                 }
                 _ => runs.push((distance, bytes)),
@@ -261,7 +262,10 @@ impl SitePattern {
             let delta = access.addresses[lane].wrapping_sub(start) & self.active[lane];
             different |= delta ^ self.deltas[lane];
         }
-        different == 0 && access.mask == self.mask && access.space == self.space
+        // A copy reads as many bytes as a register says, and one instruction may access a space in
+        // several ways.
+        let is_same = (access.bytes == self.bytes) & (access.kind == self.kind);
+        different == 0 && is_same && access.mask == self.mask && access.space == self.space
     }
 
     /// Counts an access whose first active lane has the address `start`.

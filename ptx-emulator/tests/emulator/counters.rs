@@ -1,7 +1,8 @@
 //! Counters on small kernels whose counts can be derived by hand.
 
 use ptx_emulator::counters::{Counters, Counts, PTX_FILE};
-use ptx_emulator::{Args, InstructionClass, LaunchConfig, Memory, Module, Space};
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{Args, InstructionClass, LaunchConfig, Memory, Module, Sanitizer, Space};
 
 /// Bytes of the array that each kernel gets.
 const BYTES: u64 = 1 << 16;
@@ -136,6 +137,126 @@ fn the_sectors_of_a_request_depend_on_where_it_starts() {
     );
     assert_eq!((footprint.bytes_written, footprint.sectors_written), (0, 0));
     assert_eq!((total.branches, total.divergent_branches), (8, 0));
+}
+
+/// Copies of which a lane reads fewer bytes than it writes: an odd end of a row.
+#[test]
+fn copies_of_any_width_are_counted() {
+    for size in [4u64, 8, 16] {
+        for read in 0..=size + 1 {
+            let counts = count(
+                &format!(
+                    "mul.wide.u32 %d1, %t, 16; add.s64 %d1, %a, %d1; mul.lo.u32 %r1, %t, 16;\n\
+                     mov.u32 %r2, {read}; cp.async.ca.shared.global [%r1], [%d1], {size}, %r2;\n\
+                     cp.async.wait_all;"
+                ),
+                32,
+            );
+            let read = read.min(size);
+            let (global, shared) = (counts.global_loads, counts.shared_stores);
+            let expected = if read == 0 {
+                [0; 3]
+            } else {
+                [1, 16, 32 * read]
+            };
+            let found = [global.requests, global.sectors, global.bytes];
+            assert_eq!(found, expected, "{read} bytes of {size}");
+            assert_eq!(
+                (shared.requests, shared.bytes),
+                (1, 32 * size),
+                "{read} bytes of {size}"
+            );
+        }
+    }
+}
+
+/// Nor do sanitizers expect widths that are powers of two.
+#[test]
+fn copies_of_any_width_are_watched() {
+    for size in [4u64, 8, 16] {
+        for read in 0..=size + 1 {
+            let text = kernel(&format!(
+                "mul.wide.u32 %d1, %t, 16; add.s64 %d1, %a, %d1; mul.lo.u32 %r1, %t, 16;\n\
+                 mov.u32 %r2, {read}; cp.async.ca.shared.global [%r1], [%d1], {size}, %r2;\n\
+                 cp.async.wait_all; ld.shared.b32 %f1, [%r1]; st.global.b32 [%d1], %f1;"
+            ));
+            let memory = Memory::with_capacity(1 << 20);
+            let data = memory.alloc(BYTES).expect("room");
+            memory.write(data, &[1; BYTES as usize]).expect("inside");
+            let mut args = Args::new();
+            args.push_u64(data);
+            let kernel = Module::parse(&text)
+                .expect("PTX")
+                .kernel("k")
+                .expect("known");
+            let config = LaunchConfig::new([1, 1, 1], [128, 1, 1]);
+            let mut sanitizer = Sanitizer::new(&Tool::ALL);
+            let found = sanitizer.launch(&kernel, &memory, &config, &args);
+            assert_eq!(found.expect("runs"), [], "{read} bytes of {size}");
+        }
+    }
+}
+
+/// The same addresses with another number of bytes are another access.
+#[test]
+fn copies_of_one_instruction_with_different_widths_are_told_apart() {
+    let body = "mul.wide.u32 %d1, %t, 32; add.s64 %d1, %a, %d1; add.s64 %d1, %d1, 16;\n\
+                mul.lo.u32 %r1, %t, 16; mov.u32 %r2, 1;\n\
+                loop: cp.async.ca.shared.global [%r1], [%d1], 16, %r2; add.u32 %r2, %r2, 5;\n\
+                setp.lt.u32 %p1, %r2, 17; @%p1 bra loop; cp.async.wait_all;";
+    let counters = count_with(&kernel(body), 1, 32, 1);
+    let (loads, footprint) = (counters.total().global_loads, counters.footprint());
+    assert_eq!((loads.requests, loads.bytes), (4, 32 * (1 + 6 + 11 + 16)));
+    assert_eq!(loads.sectors, 4 * 32);
+    assert_eq!(footprint.bytes_read, 32 * 16);
+}
+
+/// Observers see an access before it is checked: its addresses may be any.
+#[test]
+fn addresses_beyond_all_memory_are_an_error_under_observers_too() {
+    let module = |access: &str| {
+        kernel(&format!(
+            "setp.lt.u32 %p1, %t, 16; mov.u64 %d1, {{first}}; mov.u64 %d2, {{second}};\n\
+             selp.b64 %d3, %d1, %d2, %p1; mov.u32 %r1, 0; {access}"
+        ))
+    };
+    let loads = module("ld.global.b32 %f1, [%d3];");
+    let stores = module("st.global.v4.b32 [%d3], {%r1, %r1, %r1, %r1};");
+    let copies = module("cp.async.ca.shared.global [%r1], [%d3], 16, 12; cp.async.wait_all;");
+    let atomics = module("red.global.add.u32 [%d3], 1;");
+    let edges = [
+        0,
+        1,
+        4,
+        1 << 20,
+        1 << 63,
+        u64::MAX - 15,
+        u64::MAX - 3,
+        u64::MAX,
+    ];
+    for text in [loads, stores, copies, atomics] {
+        for first in edges {
+            for second in edges {
+                let text = text
+                    .replace("{first}", &first.to_string())
+                    .replace("{second}", &second.to_string());
+                let module = Module::parse(&text).expect("well-formed PTX");
+                let kernel = module.kernel("k").expect("a known kernel");
+                let memory = Memory::with_capacity(1 << 20);
+                let mut args = Args::new();
+                args.push_u64(memory.alloc(BYTES).expect("room"));
+                let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+                let mut counters = Counters::new();
+                let launch = kernel.launch_observed(&memory, &config, &args, &mut counters);
+                assert!(launch.is_err(), "{first:#x} and {second:#x}: {text}");
+                counters.total();
+                counters.footprint();
+                let mut sanitizer = Sanitizer::new(&Tool::ALL);
+                let launch = kernel.launch_observed(&memory, &config, &args, &mut sanitizer);
+                assert!(launch.is_err(), "{first:#x} and {second:#x}: {text}");
+            }
+        }
+    }
 }
 
 #[test]
