@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
-use super::finding::{Actor, Example, Problem, Tally};
+use super::finding::Problem;
 use super::launch_geometry::LaunchGeometry;
 use super::recycled;
 use super::shadow_memory::Origin;
 use super::shape::LANES;
 use super::sync_table::BlockSet;
+use super::tally::{Actor, Example, Tally};
 use crate::ir::Calls;
 use crate::ir::{InstructionId, Space};
 
@@ -186,7 +187,9 @@ impl BlockAccesses {
     /// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
     #[inline(always)]
     fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, origin: Origin) {
-        if CELLS == 1 && from.is_multiple_of(LANES) {
+        // What is recorded of a whole row came before what is recorded of its cells.
+        let is_row = CELLS == 1 && from.is_multiple_of(LANES);
+        if is_row && self.chunks[from / LANES] == 0 {
             self.rows[from / LANES].note(block, origin.with_lane(0).0);
         } else {
             self.note_cells::<CELLS>(from, LANES * CELLS, block, origin);
@@ -213,12 +216,14 @@ impl BlockAccesses {
 
     /// The first and the last block of all.
     fn of(&self, cell: usize) -> FirstLast {
-        let mut range = match self.chunks[cell / LANES] {
-            0 => FirstLast::default(),
-            number => self.cells[number as usize - 1][cell % LANES],
-        };
+        let mut range = FirstLast::default();
         for (block, origin) in self.rows[cell / LANES].each() {
             range.note(block, origin.with_lane(cell % LANES).0);
+        }
+        if let Some(chunk) = self.chunks[cell / LANES].checked_sub(1) {
+            for (block, origin) in self.cells[chunk as usize][cell % LANES].each() {
+                range.note(block, origin.0);
+            }
         }
         range
     }
@@ -487,6 +492,9 @@ impl CrossBlockRaces {
         let rows = (0..self.writes.rows.len()).filter(|&row| !self.is_quiet_row(row));
         let cells = rows.flat_map(|row| row * LANES..(row + 1) * LANES);
         for cell in cells.take_while(|&cell| cell < self.writes.count) {
+            if ((cell as u64) << self.shift).is_multiple_of(4) {
+                tally.end_access();
+            }
             let (writes, reads) = (self.writes.of(cell), self.reads.of(cell));
             let strong = self.strong.as_ref();
             let strong = strong.map(|strong| (strong.all.of(cell), strong.writes.of(cell)));
@@ -529,9 +537,10 @@ impl CrossBlockRaces {
                     first: actor(write),
                     second: Some(actor(other)),
                 };
-                tally.add(Problem::RaceBetweenBlocks, 1, example);
+                tally.add_race(Problem::RaceBetweenBlocks, 1, false, example);
             }
         }
+        tally.end_access();
     }
 }
 
@@ -545,7 +554,18 @@ mod tests {
     fn cells_know_what_is_noted_of_rows() {
         let mut accesses = BlockAccesses::new(3 * LANES);
         let mut cells = accesses.clone();
-        let steps = [(0, 3), (32, 3), (32, 5), (7, 4), (64, 8), (64, 2), (33, 9)];
+        // Of a block's accesses the first one counts, whichever way it is recorded in.
+        let steps = [
+            (0, 3),
+            (32, 3),
+            (32, 5),
+            (7, 4),
+            (64, 8),
+            (64, 2),
+            (33, 9),
+            (64, 9),
+            (0, 9),
+        ];
         for (instruction, (from, block)) in steps.into_iter().enumerate() {
             let origin = Origin::new(instruction, false, 1, 0);
             accesses.note_row::<1>(from, block, origin);

@@ -3,11 +3,12 @@
 mod known;
 mod lanes;
 
-use super::finding::{Actor, Example, Finding, Problem, Severity, Site, Tally};
+use super::finding::{Finding, Problem, Severity, Site};
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::settled_reads::SettledReads;
 use super::shadow_memory::Origin;
 use super::shape::{LANES, Shape, Shapes};
+use super::tally::{Actor, Example, Tally};
 use super::written::{Area, BEFORE, Marks};
 use crate::error::{Fault, FaultKind};
 use crate::ir::{AccessKind, Calls, InstructionId, Space};

@@ -208,6 +208,7 @@ impl ShadowView<'_> {
             let row = cells[lane]..cells[lane] + count;
             if writes {
                 row.for_each(|cell| self.write(cell, origin.with_lane(lane), access));
+                self.tally.end_access();
                 rest &= rest - 1;
                 continue;
             }

@@ -21,6 +21,7 @@ mod shape;
 mod shared_variables;
 mod sync_table;
 mod synccheck;
+mod tally;
 mod vector_clock;
 mod written;
 

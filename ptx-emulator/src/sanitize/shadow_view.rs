@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use super::clocks::IN_FLIGHT;
 use super::cross_block_races::CrossBlockRaces;
-use super::finding::{Actor, Example, Problem, Tally};
+use super::finding::Problem;
 use super::last_accesses::Others;
 use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
+use super::tally::{Actor, Example, Tally};
 use crate::allocation::Allocation;
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::observer::MemoryAccess;
@@ -110,7 +111,8 @@ impl ShadowView<'_> {
         ]
     }
 
-    /// A read or a strong access by lanes of one warp; `origin` is the first of them.
+    /// A read or a strong access by lanes of one warp; `origin` is the first of them. Races are
+    /// counted by [`Tally::end_access`].
     pub(super) fn read(&mut self, cell: usize, origin: Origin, mask: u32) {
         self.check_read(cell, origin, mask);
         self.note_read(cell, origin, mask);
@@ -128,10 +130,13 @@ impl ShadowView<'_> {
     fn check_read_of_new(&mut self, cell: usize, origin: Origin, mask: u32) {
         let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
         let racing = lanes(mask)
-            .map(|lane| origin.with_lane(lane))
-            .find(|&reader| !self.is_ordered(writer, stamp, reader));
-        if let Some(reader) = racing {
-            self.report(cell, writer, reader, false, "");
+            .filter(|&lane| !self.is_ordered(writer, stamp, origin.with_lane(lane)))
+            .fold(0u32, |racing, lane| racing | 1 << lane);
+        if racing != 0 {
+            let reader = origin.with_lane(racing.trailing_zeros() as usize);
+            // An asynchronous operation of a warp is one access.
+            let racing = if origin.is_async() { 1 } else { racing };
+            self.report(cell, writer, (reader, racing), "");
         }
     }
 
@@ -192,21 +197,11 @@ impl ShadowView<'_> {
 
     /// Reads of the same cells by several lanes; `origin` is of the same warp.
     pub(super) fn read_same(&mut self, cells: Range<usize>, origin: Origin, mask: u32) {
-        let since = self.block.clocks.since;
-        let quiet = |cell: usize| self.cells.written[cell] < since;
-        if cells.clone().all(quiet) {
-            let first = origin.with_lane(mask.trailing_zeros() as usize);
-            for cell in cells {
-                self.note_read(cell, first, mask);
-            }
-        } else {
-            // Each may be a finding of its own.
-            for lane in lanes(mask) {
-                for cell in cells.clone() {
-                    self.read(cell, origin.with_lane(lane), 1 << lane);
-                }
-            }
+        let first = origin.with_lane(mask.trailing_zeros() as usize);
+        for cell in cells {
+            self.read(cell, first, mask);
         }
+        self.tally.end_access();
     }
 
     /// A read by all lanes of a warp, recorded unless the cells are settled; whether they are.
@@ -262,7 +257,7 @@ impl ShadowView<'_> {
         }
     }
 
-    /// A weak write by one thread of those that perform `access`.
+    /// A weak write by one thread of those that perform `access`; as [`Self::read`].
     #[inline(always)]
     pub(super) fn write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
@@ -304,7 +299,10 @@ impl ShadowView<'_> {
                 known.then_some(other)
             });
             match racing {
-                Some(reader) => self.report(cell, origin, reader, false, ""),
+                Some(reader) => {
+                    let lanes = 1 << (origin.thread().1 % 32);
+                    self.report(cell, origin, (reader, lanes), "");
+                }
                 // What is ordered after this write is ordered after the reads as well.
                 None if self.cross_block.is_none() => {
                     self.cells.read[cell] = 0;
@@ -315,7 +313,8 @@ impl ShadowView<'_> {
         }
     }
 
-    /// Lanes of one warp issue an asynchronous operation; `origin` is the first of them.
+    /// Lanes of one warp issue an asynchronous operation; `origin` is the first of them. As
+    /// [`Self::read`].
     pub(super) fn begin(
         &mut self,
         cell: usize,
@@ -337,7 +336,8 @@ impl ShadowView<'_> {
         let in_this_block = stamp >= clocks.block_start && !writer.is_async();
         if in_this_block && !clocks.is_published(writer, stamp) {
             let detail = "no fence.proxy.async lies between the write and the asynchronous read";
-            self.report(cell, writer, origin, false, detail);
+            let lanes = 1 << (origin.thread().1 % 32);
+            self.report(cell, writer, (origin, lanes), detail);
         }
         self.note_read(cell, origin, 1 << (origin.thread().1 % 32));
         let cells = &mut *self.cells;
@@ -456,24 +456,16 @@ impl ShadowView<'_> {
     #[inline(never)]
     fn report_writes(&mut self, cell: usize, write: Origin, other: Origin, is_same: bool) {
         let (problem, example) = self.example(cell, write, other, true, "");
-        match is_same {
-            true => self.tally.add_harmless(problem, 1, example),
-            false => self.tally.add(problem, 1, example),
-        }
+        let lanes = 1 << (other.thread().1 % 32);
+        self.tally.add_race(problem, lanes, is_same, example);
     }
 
+    /// Reports a race of a write and another access, by some lanes of the later one.
     #[cold]
     #[inline(never)]
-    fn report(
-        &mut self,
-        cell: usize,
-        write: Origin,
-        other: Origin,
-        both_write: bool,
-        detail: &str,
-    ) {
-        let (problem, example) = self.example(cell, write, other, both_write, detail);
-        self.tally.add(problem, 1, example);
+    fn report(&mut self, cell: usize, write: Origin, (other, lanes): (Origin, u32), detail: &str) {
+        let (problem, example) = self.example(cell, write, other, false, detail);
+        self.tally.add_race(problem, lanes, false, example);
     }
 
     fn example(

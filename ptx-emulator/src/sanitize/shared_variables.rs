@@ -7,9 +7,10 @@
 
 use std::collections::HashMap;
 
-use super::finding::{Actor, Example, Problem, Tally};
+use super::finding::Problem;
 use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
+use super::tally::{Actor, Example, Tally};
 use crate::ir::{InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};

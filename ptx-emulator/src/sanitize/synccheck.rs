@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
+use super::finding::{Finding, Problem, Tool};
 use super::launch_geometry::LaunchGeometry;
 use super::shape::{LANES, lanes};
+use super::tally::{Actor, Example, Tally};
 use crate::error::{Fault, FaultKind};
 use crate::ir::{Calls, InstructionId, Space};
 use crate::kernel::Kernel;

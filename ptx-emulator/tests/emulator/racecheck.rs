@@ -336,3 +336,56 @@ fn a_plain_read_before_a_compare_and_swap_is_none() {
     assert_eq!(with(other), [race]);
     assert_eq!(with("ld.volatile.global.u32 %r1, [%base];"), []);
 }
+
+/// What blocks find of their own threads and of each other is counted by words and lanes, whether
+/// a block on the same worker has accessed bytes, and however the executor reports loads.
+#[test]
+fn counts_do_not_depend_on_the_number_of_workers() {
+    const BLOCKS: u64 = 8;
+    // `%x1`: 256 bytes that each block has for itself; `%x2`: the word of a thread there.
+    let body = "mov.u32 %r0, %ctaid.x; mad.wide.u32 %x1, %r0, 256, %base;
+        mad.wide.u32 %x2, %thread, 4, %x1;
+        setp.eq.u32 %p1, %r0, 5; @%p1 ld.global.u8 %r1, [%x1+1]; bar.sync 0;
+        add.u32 %r2, %thread, 1; and.b32 %r2, %r2, 63; mad.wide.u32 %x3, %r2, 4, %x1;
+        st.global.b32 [%x2], %thread;
+        ld.global.b32 %r1, [%x3];
+        mov.u32 %r4, 0; setp.eq.u32 %p2, %thread, 7;
+        AGAIN: bar.sync 0;
+        @%p2 st.global.b32 [%x1], %thread;
+        ld.global.b32 %r1, [%x1];
+        add.u32 %r4, %r4, 1; setp.lt.u32 %p3, %r4, 4; @%p3 bra AGAIN;
+        mad.wide.u32 %x4, %thread, 4, %base; mad.lo.u32 %r1, %r0, 1000, %thread;
+        @%p1 ld.global.u8 %r3, [%base+2051]; bar.sync 0;
+        st.global.b32 [%x4+2048], %r1;";
+    let kernel = kernel(&module(body));
+    for workers in 1..=4 {
+        let memory = Memory::with_capacity(1 << 16);
+        let mut args = Args::new();
+        args.push_u64(memory.alloc(4096).expect("room"));
+        let config = LaunchConfig {
+            workers: Some(workers),
+            ..LaunchConfig::new([BLOCKS as u32, 1, 1], [64, 1, 1])
+        };
+        let mut sanitizer = Sanitizer::new(&[Tool::Racecheck]);
+        let found = sanitizer.launch(&kernel, &memory, &config, &args);
+        let found: Vec<_> = found
+            .expect("runs")
+            .into_iter()
+            .map(|finding| {
+                let bytes = finding.region.map(|region| region.bytes);
+                (finding.problem, bytes, finding.count)
+            })
+            .collect();
+        // Each thread reads the word of another. Then 63 of 64 threads read what one has written,
+        // or in every second round 31: the other warp has read before, which the write finds once.
+        // All blocks write the same words, of one of which one reads a byte.
+        let (inside, between) = (Problem::RaceInBlock, Problem::RaceBetweenBlocks);
+        let expected = [
+            (inside, Some(4), 64 * BLOCKS),
+            (inside, Some(4), 2 * (63 + 31 + 1) * BLOCKS),
+            (between, Some(1), 1),
+            (between, Some(4), 64),
+        ];
+        assert_eq!(found, expected, "{workers} workers");
+    }
+}

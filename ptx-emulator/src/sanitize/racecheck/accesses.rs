@@ -25,8 +25,11 @@ impl Racecheck {
                     None => return false,
                 },
             };
-            let first = (address.wrapping_sub(base) >> cells.shift) as usize;
-            let settled = match ((run.bytes >> cells.shift) as usize).max(1) {
+            let from = address.wrapping_sub(base);
+            let first = (from >> cells.shift) as usize;
+            // Bytes need not begin and end where cells do.
+            let last = (from.wrapping_add(run.bytes - 1) >> cells.shift) as usize;
+            let settled = match last.wrapping_sub(first).wrapping_add(1) {
                 1 => is_settled::<1>(cells, first, times),
                 32 => is_settled::<32>(cells, first, times),
                 count => is_settled_slice(cells, first, count, times),
@@ -42,7 +45,7 @@ impl Racecheck {
     #[inline(always)]
     pub(super) fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
         let by = self.geometry.warp(warp);
-        if self.list_repeated(by, access) {
+        if self.list_repeated(by, access) || self.defer_repeated(by, access) {
             return false;
         }
         let settled = self.is_settled(by, access);
@@ -170,10 +173,7 @@ impl Racecheck {
         let per_lane = (access.bytes >> view.cells.shift) as usize;
         let writes = access.kind == AccessKind::Store;
         if shape == Shape::Uniform && !writes {
-            for cell in first..first + per_lane {
-                view.read(cell, origin, u32::MAX);
-            }
-            return;
+            return view.read_same(first..first + per_lane, origin, u32::MAX);
         }
         let stride = if shape == Shape::Uniform { 0 } else { per_lane };
         // Words, and vectors of words; others go lane by lane.

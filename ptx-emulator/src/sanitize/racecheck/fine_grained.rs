@@ -75,8 +75,8 @@ impl Racecheck {
             self.strong(by, &flat);
             return;
         }
+        self.catch_up();
         if flat.kind != AccessKind::Load {
-            self.catch_up();
             self.shared_written = self.block.clocks.now;
         }
         if flat.strong {
@@ -125,6 +125,7 @@ impl Racecheck {
                     _ => view.end(cell, origin.asynchronous(), access.kind),
                 }
             }
+            view.tally.end_access();
         }
     }
 
@@ -164,6 +165,7 @@ impl Racecheck {
                     _ => view.read(cell, origin.asynchronous(), 1 << (lane % 32)),
                 }
             }
+            view.tally.end_access();
         }
     }
 }

@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::clocks::Clocks;
-use super::finding::{Finding, Tally};
+use super::finding::Finding;
 use super::last_accesses::Blocks;
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::recycled;
@@ -28,6 +28,7 @@ use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
 use super::shape::{LANES, Shape, Shapes};
 use super::sync_table::{BlockSet, SyncTable};
+use super::tally::Tally;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
@@ -104,8 +105,7 @@ pub struct Racecheck {
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
     settled: SettledReads,
-    /// Reads of shared memory since the last barrier of the block that are not recorded yet.
-    deferred: Vec<DeferredReads>,
+    deferred: DeferredReads,
     /// The stamp of the last write to shared memory.
     shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
@@ -306,6 +306,9 @@ impl Racecheck {
                 // It is told when all have arrived.
                 return;
             }
+            if access.space == Space::Shared {
+                self.catch_up();
+            }
             match self.synchronises {
                 true => self.strong(by, access),
                 false => {
@@ -321,7 +324,7 @@ impl Racecheck {
             // `async_access` has it.
             return;
         }
-        if self.list(by, access, shape) {
+        if self.list(by, access, shape) || self.defer(by, access, shape) {
             return;
         }
         self.stored.note(access);
@@ -347,7 +350,7 @@ impl Racecheck {
 
     #[inline(always)]
     fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
-        if self.defer(warp, loads) {
+        if self.defer_loads(warp, loads) {
             return;
         }
         let key = Key::new(loads, self.block.clocks.now, self.overwrites);

@@ -1,4 +1,5 @@
-//! Whatever way accesses are recorded in, and on however many workers, the findings are the same.
+//! Whatever way accesses are recorded in, and on however many workers, the findings are the same, and
+//! so are their counts.
 
 use std::fmt::Write;
 
@@ -7,7 +8,7 @@ use super::read_lists::ReadLists;
 use crate::kernel::Module;
 use crate::launch::{Args, LaunchConfig};
 use crate::memory::Memory;
-use crate::sanitize::{Finding, Problem, Sanitizer, Tool};
+use crate::sanitize::{Finding, Sanitizer, Tool};
 
 /// Words of each of the buffers of global memory, and of the shared one.
 const WORDS: u32 = 512;
@@ -41,7 +42,7 @@ struct Maker {
     share: [u32; 2],
     /// Buffers that nothing is written to, one bit each.
     kept: u32,
-    /// Whether there are accesses to bytes.
+    /// Whether there are accesses to parts of words.
     has_bytes: bool,
 }
 
@@ -86,8 +87,8 @@ impl Maker {
             _ => 100,
         };
         let is_strong = (self.share[0]..self.share[0] + self.share[1]).contains(&kind);
-        let sizes = if self.has_bytes { 7 } else { 6 };
-        let bytes = [4, 4, 4, 4, 8, 16, 1][self.random.below(sizes) as usize];
+        let sizes = if self.has_bytes { 9 } else { 6 };
+        let bytes = [4, 4, 4, 4, 8, 16, 1, 1, 2][self.random.below(sizes) as usize];
         // What memory holds is compared with what is stored: blocks that run at one time must not
         // store the same.
         let may_repeat = space == "shared";
@@ -102,6 +103,7 @@ impl Maker {
         self.accesses += 1;
         let form = match bytes {
             1 => "b8",
+            2 => "b16",
             4 => "b32",
             8 => "b64",
             _ => "v4.b32",
@@ -113,7 +115,7 @@ impl Maker {
         };
         let number = 1000 * self.accesses;
         self.line(&format!("add.u32 %r12, %unique, {number};"));
-        self.line("cvt.u64.u32 %x12, %r12;");
+        self.line("mov.b64 %x12, {%r12, %r12};");
         match kind {
             _ if is_strong => self.strong(guard, space, &at),
             kind if kind < self.share[0] => {
@@ -221,8 +223,8 @@ AGAIN:
     }
 }
 
-/// A kernel, its threads and blocks, and whether it accesses bytes.
-fn kernel(seed: u64) -> (String, [u32; 2], bool) {
+/// A kernel, and its threads and blocks.
+fn kernel(seed: u64) -> (String, [u32; 2]) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     // In kernels where all races with all, nothing can be missed.
     let share = [
@@ -242,7 +244,7 @@ fn kernel(seed: u64) -> (String, [u32; 2], bool) {
         kept,
         has_bytes,
     };
-    (maker.kernel(ordering), extent, has_bytes)
+    (maker.kernel(ordering), extent)
 }
 
 /// What is found with lists of this many entries, on some workers.
@@ -269,37 +271,26 @@ fn findings(text: &str, [threads, blocks]: [u32; 2], limit: usize, workers: usiz
     found.unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A read of one address by all lanes counts once, or once for each lane where it repeats an
-/// earlier access of the same worker.
-fn forget_counts(all: &mut [Finding]) {
-    for finding in all {
-        if finding.problem == Problem::RaceInBlock {
-            finding.count = 0;
-        }
-    }
-}
-
 #[test]
 fn lists_of_reads_and_workers_change_no_finding() {
     let (mut clean, mut with_races) = (0, 0);
     for seed in 1..=KERNELS {
-        let (text, extent, has_bytes) = kernel(seed);
+        let (text, extent) = kernel(seed);
         let expected = findings(&text, extent, 0, 1);
         match expected.is_empty() {
             true => clean += 1,
             false => with_races += 1,
         }
-        for (limit, workers) in [(1 << 20, 1), (30, 1), (0, 3), (1 << 20, 3), (12, 2)] {
-            // A worker counts by words until it has seen an access to bytes.
-            if has_bytes && workers > 1 {
-                continue;
-            }
-            let mut found = findings(&text, extent, limit, workers);
-            let mut expected = expected.clone();
-            if workers > 1 {
-                forget_counts(&mut found);
-                forget_counts(&mut expected);
-            }
+        for (limit, workers) in [
+            (1 << 20, 1),
+            (30, 1),
+            (12, 2),
+            (0, 3),
+            (1 << 20, 3),
+            (0, 4),
+            (30, 4),
+        ] {
+            let found = findings(&text, extent, limit, workers);
             assert_eq!(
                 found, expected,
                 "seed {seed}, {limit} entries, {workers} workers, {extent:?}\n{text}"

@@ -7,10 +7,11 @@
 //! barrier of the block. Kernels without strong writes pay nothing, and others pay for a plain read
 //! only while there are strong writes to the same space.
 
-use super::super::finding::{Actor, Example, Problem};
+use super::super::finding::Problem;
 use super::super::launch_geometry::flatten;
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
+use super::super::tally::{Actor, Example};
 use super::strong_writes::{of_space, words};
 use super::{Area, Racecheck, block_number};
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
