@@ -61,6 +61,7 @@ use crate::observer::{
 };
 use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
+pub(crate) use simd::{Level, Vectorised, run_at};
 
 impl Kernel {
     /// Runs the kernel and waits for its end.

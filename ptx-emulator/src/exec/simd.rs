@@ -70,9 +70,10 @@ pub(super) use halves::halves;
 pub(super) use runs::{function, micro_ops, restore, restore_wide};
 
 /// Vector instructions that the inner loop is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Level {
     /// Whatever the target guarantees.
+    #[default]
     Portable,
     /// AVX2, FMA, BMI2 and F16C.
     #[cfg(target_arch = "x86_64")]
@@ -139,6 +140,45 @@ pub(super) struct Avx512;
 #[cfg(target_arch = "x86_64")]
 impl Instructions for Avx512 {
     const LEVEL: Level = Level::Avx512;
+}
+
+/// What [`run_at`] compiles for the vector instructions of each level.
+pub(crate) trait Vectorised {
+    type Output;
+
+    /// Has to be inlined, with all that should use these instructions.
+    fn run(self) -> Self::Output;
+}
+
+/// Does some work with the vector instructions of `level`.
+#[inline(always)]
+pub(crate) fn run_at<W: Vectorised>(level: Level, work: W) -> W::Output {
+    #[inline(never)]
+    fn portable<W: Vectorised>(work: W) -> W::Output {
+        work.run()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi2")]
+    fn avx2<W: Vectorised>(work: W) -> W::Output {
+        work.run()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
+    fn avx512<W: Vectorised>(work: W) -> W::Output {
+        work.run()
+    }
+
+    match level {
+        Level::Portable => portable(work),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
+        Level::Avx2 => unsafe { avx2(work) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+        Level::Avx512 => unsafe { avx512(work) },
+    }
 }
 
 /// [`Run::segment`] with the vector instructions of `level`; `full` becomes its type parameter.

@@ -11,6 +11,7 @@ use super::shape::{LANES, Shape, Shapes};
 use super::tally::{Actor, Example, Tally};
 use super::written::{Area, BEFORE, Marks};
 use crate::error::{Fault, FaultKind};
+use crate::exec::Level;
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
@@ -36,6 +37,7 @@ use crate::observer::{
 #[derive(Clone, Debug, Default)]
 pub struct Initcheck {
     geometry: LaunchGeometry,
+    level: Level,
     shapes: Shapes,
     last_allocations: Vec<u32>,
     /// Of each instruction, the bytes that matter.
@@ -96,6 +98,7 @@ impl Initcheck {
         Initcheck {
             all_complete: complete.iter().all(|complete| *complete),
             complete,
+            level: Level::detect(),
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             last_allocations: vec![0; instructions],

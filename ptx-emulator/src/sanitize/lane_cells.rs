@@ -6,6 +6,7 @@ use super::last_accesses::Others;
 use super::shadow_memory::Origin;
 use super::shadow_view::ShadowView;
 use super::shape::{LANES, lanes};
+use crate::exec::{Vectorised, run_at};
 use crate::ir::AccessKind;
 use crate::observer::MemoryAccess;
 
@@ -19,6 +20,7 @@ pub(super) const THREAD: u32 = 0x5fff;
 pub(super) const ASYNC: u32 = 0x4000;
 
 /// Whether the lanes of a mask access different cells.
+#[inline(always)]
 fn are_distinct(cells: &[usize; LANES], mask: u32) -> bool {
     let mut highest = None;
     let is_rising = lanes(mask).all(|lane| {
@@ -43,8 +45,41 @@ fn are_distinct(cells: &[usize; LANES], mask: u32) -> bool {
     !same
 }
 
+/// Accesses of lanes that are recorded with the processor's vector instructions.
+struct Record<'r, 'v, 'a> {
+    view: &'r mut ShadowView<'v>,
+    access: &'r MemoryAccess<'a>,
+    lanes: Accessed<'r>,
+    origin: Origin,
+}
+
+/// Which cells lanes access.
+enum Accessed<'a> {
+    /// Those at the addresses of the lanes of a mask, as far as they are within the memory.
+    Lanes(u32),
+    /// These of all lanes.
+    Cells(&'a [usize; LANES]),
+}
+
+impl Vectorised for Record<'_, '_, '_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        let (access, origin) = (self.access, self.origin);
+        match self.lanes {
+            Accessed::Lanes(mask) => self.view.record_lanes(access, mask, origin),
+            Accessed::Cells(cells) => {
+                self.view.record_any_cells(access, cells, u32::MAX, origin);
+                u32::MAX
+            }
+        }
+    }
+}
+
 impl ShadowView<'_> {
     /// The lanes of a mask whose accesses lie within this memory.
+    #[inline(always)]
     pub(super) fn lanes_within(&self, access: &MemoryAccess<'_>, mask: u32) -> u32 {
         let Some(last) = self.cells.bytes().checked_sub(u64::from(access.bytes)) else {
             return 0;
@@ -79,8 +114,46 @@ impl ShadowView<'_> {
         is_row
     }
 
-    /// Records what the lanes of a mask do, which are some within this memory.
-    pub(super) fn record(&mut self, access: &MemoryAccess<'_>, mask: u32, origin: Origin) {
+    /// Records what the lanes of a mask do within this memory; the mask of those.
+    pub(super) fn record_within(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        mask: u32,
+        origin: Origin,
+    ) -> u32 {
+        let (level, lanes) = (self.level, Accessed::Lanes(mask));
+        let record = Record {
+            view: self,
+            access,
+            lanes,
+            origin,
+        };
+        run_at(level, record)
+    }
+
+    /// Records what lanes do, with the first cell of each, all of them within this memory.
+    pub(super) fn record_cells(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        cells: &[usize; LANES],
+        origin: Origin,
+    ) {
+        let (level, lanes) = (self.level, Accessed::Cells(cells));
+        let record = Record {
+            view: self,
+            access,
+            lanes,
+            origin,
+        };
+        run_at(level, record);
+    }
+
+    #[inline(always)]
+    fn record_lanes(&mut self, access: &MemoryAccess<'_>, mask: u32, origin: Origin) -> u32 {
+        let mask = self.lanes_within(access, mask);
+        if mask == 0 {
+            return 0;
+        }
         let known = mask.trailing_zeros() as usize % LANES;
         let first = self.first_cell(access.addresses[known], access.bytes);
         let (base, shift) = (self.base, self.cells.shift);
@@ -88,12 +161,14 @@ impl ShadowView<'_> {
             0 => first,
             _ => (access.addresses[lane].wrapping_sub(base) >> shift) as usize,
         });
-        self.record_cells(access, &cells, mask, origin);
+        self.record_any_cells(access, &cells, mask, origin);
+        mask
     }
 
-    /// As [`Self::record`], with the first cell of each lane; those of the lanes outside of the
-    /// mask are any within this memory.
-    pub(super) fn record_cells(
+    /// Records what the lanes of a mask do, with the first cell of each; those of the lanes outside
+    /// of the mask are any within this memory.
+    #[inline(always)]
+    fn record_any_cells(
         &mut self,
         access: &MemoryAccess<'_>,
         cells: &[usize; LANES],
@@ -134,6 +209,7 @@ impl ShadowView<'_> {
     }
 
     /// Records what lanes do to consecutive cells in usual states, where most do; the others.
+    #[inline(always)]
     fn record_runs(
         &mut self,
         (cells, count): (&[usize; LANES], usize),
@@ -156,6 +232,7 @@ impl ShadowView<'_> {
 
     /// Whether reads of `COUNT` cells by each lane change nothing: two other warps have read them
     /// since the last synchronisation.
+    #[inline(always)]
     fn are_known<const COUNT: usize>(
         &self,
         cells: &[usize; LANES],
@@ -223,6 +300,7 @@ impl ShadowView<'_> {
 
     /// Records reads, or strong accesses, of a cell by each lane; the mask of those that are left,
     /// with nothing done, since their cells are in other states than the usual ones.
+    #[inline(always)]
     fn read_lanes(&mut self, cells: &[usize; LANES], mask: u32, origin: Origin) -> u32 {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let is_strong = self.is_strong;
@@ -276,7 +354,7 @@ impl ShadowView<'_> {
 
     /// As [`Self::read_lanes`], of cells in different states. Those of the lanes `late` have been
     /// written since the last barrier of the block.
-    #[inline(never)]
+    #[inline(always)]
     fn read_any_lanes(
         &mut self,
         cells: &[usize; LANES],
@@ -323,6 +401,7 @@ impl ShadowView<'_> {
     }
 
     /// Records weak writes of a cell by each lane, of different ones; as [`Self::read_lanes`].
+    #[inline(always)]
     fn write_lanes(&mut self, cells: &[usize; LANES], mask: u32, origin: Origin) -> u32 {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let (shadow, others) = self.parts();
@@ -347,7 +426,7 @@ impl ShadowView<'_> {
     }
 
     /// As [`Self::write_lanes`], of cells in different states.
-    #[inline(never)]
+    #[inline(always)]
     fn write_any_lanes(&mut self, cells: &[usize; LANES], mask: u32, origin: Origin) -> u32 {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let (shadow, mut others) = self.parts();

@@ -114,6 +114,7 @@ pub(super) fn runs(
 
 impl ShadowView<'_> {
     /// Records weak writes; false, with nothing done, unless all cells are in usual states.
+    #[inline(always)]
     pub(super) fn write_run(&mut self, run: &LaneRun, origin: Origin) -> bool {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let (shadow, others) = self.parts();
@@ -171,6 +172,7 @@ impl ShadowView<'_> {
     }
 
     /// Records reads, or strong accesses; as [`Self::write_run`].
+    #[inline(always)]
     pub(super) fn read_run(&mut self, run: &LaneRun, origin: Origin) -> bool {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let is_strong = self.is_strong;

@@ -11,6 +11,7 @@ use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
 use super::tally::{Actor, Example, Tally};
 use crate::allocation::Allocation;
+use crate::exec::Level;
 use crate::ir::{AccessKind, Calls, InstructionId, Space};
 use crate::observer::MemoryAccess;
 
@@ -30,6 +31,8 @@ pub(super) struct ShadowView<'a> {
     pub is_strong: bool,
     /// Whether races between blocks are recorded as late as possible.
     pub is_lazy: bool,
+    /// Vector instructions with which any lanes are recorded.
+    pub level: Level,
 }
 
 impl ShadowView<'_> {

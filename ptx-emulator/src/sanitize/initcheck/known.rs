@@ -1,9 +1,10 @@
 //! Accesses about which there is nothing to find, seen at once.
 
 use super::super::settled_reads::Key;
-use super::super::shape::{LANES, Shape, lanes};
+use super::super::shape::{BITS, LANES, Shape, lanes};
 use super::super::written::Marks;
 use super::Initcheck;
+use crate::exec::Vectorised;
 use crate::ir::{AccessKind, Space};
 use crate::observer::{Accesses, Form, MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
 
@@ -93,20 +94,56 @@ impl Initcheck {
     }
 }
 
+/// Lanes from which on all are looked at together.
+const MANY: u32 = 8;
+
 /// The lanes that access a cell without a mark from `mark` on, of `count` each, or outside of the
 /// memory.
-pub(super) fn unwritten_lanes(
-    access: &MemoryAccess<'_>,
-    (base, count): (u64, usize),
-    marks: &Marks,
-    mark: u32,
-) -> u32 {
-    let mut left = 0;
-    for lane in lanes(access.mask) {
-        let cell = (access.addresses[lane].wrapping_sub(base) >> marks.shift) as usize;
-        let cells = marks.marks.get(cell..cell.saturating_add(count));
-        let is_known = cells.is_some_and(|cells| cells.iter().all(|known| *known >= mark));
-        left |= u32::from(!is_known) << lane;
+pub(super) struct UnwrittenLanes<'a> {
+    pub addresses: &'a [u64; LANES],
+    pub mask: u32,
+    pub base: u64,
+    pub count: usize,
+    pub marks: &'a Marks,
+    pub mark: u32,
+}
+
+impl UnwrittenLanes<'_> {
+    #[inline(always)]
+    fn cell(&self, lane: usize) -> usize {
+        (self.addresses[lane].wrapping_sub(self.base) >> self.marks.shift) as usize
     }
-    left
+
+    fn one_by_one(&self) -> u32 {
+        let mut left = 0;
+        for lane in lanes(self.mask) {
+            let cell = self.cell(lane);
+            let cells = self.marks.marks.get(cell..cell.saturating_add(self.count));
+            let is_known = cells.is_some_and(|cells| cells.iter().all(|known| *known >= self.mark));
+            left |= u32::from(!is_known) << lane;
+        }
+        left
+    }
+}
+
+impl Vectorised for UnwrittenLanes<'_> {
+    type Output = u32;
+
+    #[inline(always)]
+    fn run(self) -> u32 {
+        if self.mask.count_ones() < MANY {
+            return self.one_by_one();
+        }
+        let marks = self.marks.marks.as_slice();
+        let cells: [usize; LANES] = std::array::from_fn(|lane| self.cell(lane));
+        let mut left = 0;
+        for at in 0..self.count {
+            for lane in 0..LANES {
+                let known = marks.get(cells[lane].wrapping_add(at));
+                let is_open = known.is_none_or(|&known| known < self.mark);
+                left |= if is_open { BITS[lane] } else { 0 };
+            }
+        }
+        left & self.mask
+    }
 }

@@ -3,7 +3,8 @@
 use super::super::shadow_memory::Origin;
 use super::super::shape::{LANES, lanes};
 use super::Initcheck;
-use super::known::unwritten_lanes;
+use super::known::UnwrittenLanes;
+use crate::exec::run_at;
 use crate::ir::{AccessKind, Space};
 use crate::observer::MemoryAccess;
 
@@ -37,7 +38,15 @@ impl Initcheck {
             return access.mask;
         }
         let count = (access.bytes >> shift) as usize;
-        let unwritten = unwritten_lanes(access, (base, count), marks, mark);
+        let unwritten = UnwrittenLanes {
+            addresses: access.addresses,
+            mask: access.mask,
+            base,
+            count,
+            marks,
+            mark,
+        };
+        let unwritten = run_at(self.level, unwritten);
         if access.kind != AccessKind::Store {
             return unwritten;
         }

@@ -188,7 +188,7 @@ impl Racecheck {
         };
         if !done {
             let cells = std::array::from_fn(|lane| first + lane * stride);
-            view.record_cells(access, &cells, u32::MAX, origin);
+            view.record_cells(access, &cells, origin);
         }
     }
 
@@ -210,9 +210,7 @@ impl Racecheck {
             };
             view.is_strong = is_strong;
             let origin = view.origin(access.instruction, warp);
-            let here = view.lanes_within(access, rest);
-            view.record(access, here, origin);
-            rest &= !here;
+            rest &= !view.record_within(access, rest, origin);
         }
     }
 }

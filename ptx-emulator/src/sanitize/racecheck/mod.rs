@@ -29,6 +29,7 @@ use super::shadow_view::ShadowView;
 use super::shape::{LANES, Shape, Shapes};
 use super::sync_table::{BlockSet, SyncTable};
 use super::tally::Tally;
+use crate::exec::Level;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
@@ -80,6 +81,7 @@ use strong_writes::Updates;
 #[derive(Clone, Debug, Default)]
 pub struct Racecheck {
     geometry: LaunchGeometry,
+    level: Level,
     /// By instruction.
     semantics: Vec<Semantics>,
     /// Whether there is anything in the kernel by which threads order more than by barriers.
@@ -181,6 +183,7 @@ impl Racecheck {
         let is_multicast = semantics.iter().any(|semantics| semantics.is_multicast);
         Racecheck {
             is_multicast,
+            level: Level::detect(),
             updates,
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
@@ -249,6 +252,7 @@ impl Racecheck {
             block,
             overwrites,
             tally,
+            level,
             ..
         } = self;
         let mut is_lazy = false;
@@ -281,6 +285,7 @@ impl Racecheck {
             tally,
             is_strong: false,
             is_lazy,
+            level: *level,
         }
     }
 }

@@ -17,6 +17,7 @@ use super::super::shadow_memory::ShadowMemory;
 use super::super::shape::{BITS, LANES, Shape, lanes};
 use super::list_entries::{Entry, HEADER, Listed, ReadList};
 use super::{Area, Racecheck, block_number};
+use crate::exec::{Vectorised, run_at};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::observer::{MemoryAccess, RepeatedAccess, RepeatedLoads, WarpContext};
 
@@ -81,6 +82,31 @@ impl ReadLists {
     }
 }
 
+/// The distances of lanes' addresses from a base, 0 for those outside of a mask, and the highest.
+struct Offsets<'a> {
+    addresses: &'a [u64; LANES],
+    base: u64,
+    mask: u32,
+}
+
+impl Vectorised for Offsets<'_> {
+    type Output = ([u32; LANES], u64);
+
+    #[inline(always)]
+    fn run(self) -> ([u32; LANES], u64) {
+        let (mut offsets, mut highest) = ([0; LANES], 0);
+        for (lane, offset) in offsets.iter_mut().enumerate() {
+            let is_here = self.mask & BITS[lane] != 0;
+            let at = self.addresses[lane].wrapping_sub(self.base);
+            let at = if is_here { at } else { 0 };
+            // An allocation whose reads are listed has less than 2^32 bytes.
+            *offset = at as u32;
+            highest = at.max(highest);
+        }
+        (offsets, highest)
+    }
+}
+
 impl Racecheck {
     /// Lists a read; false, with nothing done, where it has to be recorded.
     #[inline(always)]
@@ -117,21 +143,14 @@ impl Racecheck {
             return false;
         };
         let (base, length) = self.geometry.allocations[allocation];
-        // An allocation whose reads are listed has less than 2^32 bytes.
-        let last = (length - u64::from(access.bytes)) as u32;
-        let (mut offsets, mut highest, mut beyond) = ([0; LANES], 0, 0);
-        for (lane, offset) in offsets.iter_mut().enumerate() {
-            let at = access.addresses[lane].wrapping_sub(base);
-            let here = if access.mask & BITS[lane] != 0 {
-                u32::MAX
-            } else {
-                0
-            };
-            *offset = at as u32 & here;
-            highest = highest.max(*offset);
-            beyond |= (at >> 32) as u32 & here;
-        }
-        if highest > last || beyond != 0 || access.mask == 0 {
+        let (mask, addresses) = (access.mask, access.addresses);
+        let offsets = Offsets {
+            addresses,
+            base,
+            mask,
+        };
+        let (mut offsets, highest) = run_at(self.level, offsets);
+        if highest > length - u64::from(access.bytes) || mask == 0 {
             return false;
         }
         let count = access.mask.count_ones() as usize;
@@ -344,7 +363,7 @@ impl Racecheck {
             if entry.shape == Shape::Other {
                 let mut view = self.view(Space::Global, allocation, entry.warp);
                 let origin = view.origin(entry.instruction, entry.warp);
-                view.record(&access, entry.mask, origin);
+                view.record_within(&access, entry.mask, origin);
             } else {
                 self.regular_slow(entry.warp, &access, entry.shape, allocation);
             }
