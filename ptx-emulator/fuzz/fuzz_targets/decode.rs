@@ -1,7 +1,8 @@
-//! Kernels of texts that parse are decoded, or refused in one line, within bounds of time and memory
-//! that grow with the text alone.
+//! Kernels of texts that parse are decoded, or refused in one line, within bounds of time and
+//! memory that grow with the text alone.
 //!
-//! Bounds are asserted here, since the fuzzer's own limits are the same for a line and for a module.
+//! Bounds are asserted here, since the fuzzer's own limits are the same for a line and for a
+//! module.
 #![no_main]
 
 #[path = "shared/allocator.rs"]

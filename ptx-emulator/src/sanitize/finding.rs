@@ -283,8 +283,8 @@ pub struct Finding {
     pub first: Site,
     /// Of a race, the other thread.
     pub second: Option<Site>,
-    /// How often it was found. Of a race: the lanes' accesses that conflict with an earlier one, and
-    /// of one that spans several words each of these; between blocks, the words of memory in
+    /// How often it was found. Of a race: the lanes' accesses that conflict with an earlier one,
+    /// each once for every word over which it does; between blocks, the words of memory in
     /// conflict.
     pub count: u64,
 }

@@ -58,7 +58,7 @@ enum Accessed<'a> {
     /// Those at the addresses of the lanes of a mask, as far as they are within the memory.
     Lanes(u32),
     /// These of all lanes.
-    Cells(&'a [usize; LANES]),
+    All(&'a [usize; LANES]),
 }
 
 impl Vectorised for Record<'_, '_, '_> {
@@ -69,7 +69,7 @@ impl Vectorised for Record<'_, '_, '_> {
         let (access, origin) = (self.access, self.origin);
         match self.lanes {
             Accessed::Lanes(mask) => self.view.record_lanes(access, mask, origin),
-            Accessed::Cells(cells) => {
+            Accessed::All(cells) => {
                 self.view.record_any_cells(access, cells, u32::MAX, origin);
                 u32::MAX
             }
@@ -138,7 +138,7 @@ impl ShadowView<'_> {
         cells: &[usize; LANES],
         origin: Origin,
     ) {
-        let (level, lanes) = (self.level, Accessed::Cells(cells));
+        let (level, lanes) = (self.level, Accessed::All(cells));
         let record = Record {
             view: self,
             access,

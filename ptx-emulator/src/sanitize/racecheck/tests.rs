@@ -1,5 +1,5 @@
-//! Whatever way accesses are recorded in, and on however many workers, the findings are the same, and
-//! so are their counts.
+//! Whatever way accesses are recorded in, and on however many workers, the findings are the same,
+//! and so are their counts.
 
 use std::fmt::Write;
 
