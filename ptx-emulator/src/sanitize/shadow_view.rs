@@ -200,11 +200,21 @@ impl ShadowView<'_> {
 
     /// Reads of the same cells by several lanes; `origin` is of the same warp.
     pub(super) fn read_same(&mut self, cells: Range<usize>, origin: Origin, mask: u32) {
+        let since = self.block.clocks.since;
+        let is_new = |cell: usize| self.cells.written[cell] >= since;
+        if cells.clone().any(is_new) {
+            // Lane by lane: the first of them with a race gives the example.
+            for lane in lanes(mask) {
+                for cell in cells.clone() {
+                    self.check_read(cell, origin.with_lane(lane), 1 << lane);
+                }
+            }
+            self.tally.end_access();
+        }
         let first = origin.with_lane(mask.trailing_zeros() as usize);
         for cell in cells {
-            self.read(cell, first, mask);
+            self.note_read(cell, first, mask);
         }
-        self.tally.end_access();
     }
 
     /// A read by all lanes of a warp, recorded unless the cells are settled; whether they are.
