@@ -13,7 +13,7 @@
 //!
 //! This way is for rows of results that depend on accumulators alone. A source, an operator with a
 //! [last step](OutputOp::finish), and a C that lies column by column, take the one of
-//! [`lines`](super::lines).
+//! `lines`.
 //!
 //! # Source
 //! Beyond the sources.
