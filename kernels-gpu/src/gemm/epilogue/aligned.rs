@@ -43,7 +43,7 @@ const LANES: usize = 32;
 const WORDS: usize = CHUNK_BYTES / 4;
 
 /// Lines of a warp, of the 64 rows of a warpgroup.
-const ROWS: usize = WM / 4;
+const LINES: usize = WM / 4;
 
 /// Bytes of shared memory of a warpgroup.
 pub const BYTES: usize = WM * PITCH;
@@ -72,7 +72,7 @@ struct ShiftedLines<C> {
     /// First byte of a line that is stored. Less than 0: the pass before has left the start of the
     /// first chunk.
     from: i32,
-    /// Behind the last byte of a line that is stored. More than [`LINE_BYTES`]: the next pass stores
+    /// Behind the last stored byte of a line. More than [`LINE_BYTES`]: the next pass stores
     /// the last chunk.
     end: i32,
 }
@@ -81,8 +81,8 @@ impl<C: Output<Wide = f32>> ShiftedLines<C> {
     /// Most elements of a line in a chunk that C does not have all of.
     const MAX_EDGE: usize = CHUNK_BYTES / size_of::<C>() - 1;
 
-    /// Stores the lines as far as C has them. `CHUNKS` chunks of each and a part of the next one have
-    /// been written.
+    /// Stores the lines as far as C has them. `CHUNKS` chunks of each and a part of the next one
+    /// have been written.
     ///
     /// # Safety
     /// All lanes of the warp execute it, and a barrier lies behind the writes. C is writable, and
@@ -104,12 +104,12 @@ impl<C: Output<Wide = f32>> ShiftedLines<C> {
     /// As for [`store`](Self::store).
     #[inline(always)]
     unsafe fn store_chunks<const CHUNKS: usize>(&self) {
-        const { assert!(ROWS.is_multiple_of(LANES / CHUNKS)) };
+        const { assert!(LINES.is_multiple_of(LANES / CHUNKS)) };
         let lines_of_store = LANES / CHUNKS;
         let (line, chunk) = (self.lane / CHUNKS, self.lane % CHUNKS);
         let from = (self.in_tile).wrapping_add(line * PITCH + chunk * CHUNK_BYTES);
-        let mut chunks = [[0; WORDS]; ROWS];
-        for store in 0..ROWS / lines_of_store {
+        let mut chunks = [[0; WORDS]; LINES];
+        for store in 0..LINES / lines_of_store {
             let from = from.wrapping_add(store * lines_of_store * PITCH);
             // SAFETY: inside of the lines, at a multiple of 16 bytes.
             chunks[store] = unsafe { U32x4::load(from.cast()) };
@@ -117,7 +117,7 @@ impl<C: Output<Wide = f32>> ShiftedLines<C> {
         // Opaque: the distances of all lines would else take registers through all passes.
         let pitch = opaque(self.pitch);
         let mut to = self.in_c.wrapping_add(line * pitch);
-        for store in 0..ROWS / lines_of_store {
+        for store in 0..LINES / lines_of_store {
             let at = (chunk * CHUNK_BYTES) as i32 - shift(to);
             let is_whole = at >= self.from && at + CHUNK_BYTES as i32 <= self.end;
             if is_whole && store * lines_of_store + line < self.lines {
@@ -137,7 +137,7 @@ impl<C: Output<Wide = f32>> ShiftedLines<C> {
     /// As for [`store`](Self::store).
     #[inline(always)]
     unsafe fn store_edges(&self) {
-        let (line, side) = (self.lane % ROWS, self.lane / ROWS);
+        let (line, side) = (self.lane % LINES, self.lane / LINES);
         let to = self.in_c.wrapping_add(line * opaque(self.pitch));
         let shift = shift(to);
         let chunk_of = |byte: i32| (byte + shift) & !(CHUNK_BYTES as i32 - 1);
@@ -166,7 +166,7 @@ impl<C: Output<Wide = f32>> ShiftedLines<C> {
     /// All lanes of the warp execute it, and no lane accesses the lines meanwhile.
     #[inline(always)]
     unsafe fn carry(&self) {
-        if self.lane < ROWS {
+        if self.lane < LINES {
             let line = self.in_tile.wrapping_add(self.lane * PITCH);
             // SAFETY: inside of the line, at multiples of 16 bytes.
             unsafe {
@@ -209,8 +209,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     #[inline(always)]
     pub unsafe fn clear(&self) {
         let [warp, lane] = warp_and_lane();
-        let line = (self.boxes).wrapping_add((warp * ROWS + lane % ROWS) * PITCH);
-        let chunk = line.wrapping_add(lane / ROWS * LINE_BYTES);
+        let line = (self.boxes).wrapping_add((warp * LINES + lane % LINES) * PITCH);
+        let chunk = line.wrapping_add(lane / LINES * LINE_BYTES);
         // SAFETY: inside of the warp's lines, at a multiple of 16 bytes.
         unsafe { U32x4::store(chunk.cast(), [0; WORDS]) };
     }
@@ -239,13 +239,13 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     ) {
         let params = self.elements.params;
         let [warp, lane] = warp_and_lane();
-        let row = coord.row as usize + warp * ROWS;
+        let row = coord.row as usize + warp * LINES;
         let pitch = params.ldc as usize;
         let matrix = coord.matrix as usize * params.stride_c as usize;
         let in_c = (self.elements.c).wrapping_add(matrix + row * pitch + coord.column as usize);
         let columns = params.n.saturating_sub(coord.column).min(S::COLUMNS as u32) as usize;
         let end = (columns * size_of::<C>()).min(boxes.end as usize * ROW_BYTES) as i32;
-        let in_tile = self.boxes.wrapping_add(warp * ROWS * PITCH);
+        let in_tile = self.boxes.wrapping_add(warp * LINES * PITCH);
         // Those 8 rows below have the same shift.
         let own_row = lane / 4;
         let first = own_row * PITCH + shift(in_c.wrapping_add(own_row * pitch)) as usize;

@@ -12,7 +12,7 @@
 //!
 //! A source and an operator with a [last step](OutputOp::finish) are computed for a vector after
 //! the other, by code that stands once, in a loop. There, vectors begin with the columns of the
-//! tile, and an unaligned C is stored by elements.
+//! tile, and elements of an unaligned C are stored one by one.
 //!
 //! # Source
 //! Beyond the sources; CUTLASS's epilogues stage rows as well.

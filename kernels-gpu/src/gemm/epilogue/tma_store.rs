@@ -1,7 +1,7 @@
 //! Epilogue of the `wgmma` kernels: accumulators from registers through shared memory to C, by TMA.
 //!
 //! A warpgroup's 64 rows of a tile are stored as epilogue tiles, one TMA box each. Where TMA cannot
-//! store C, results that need no more than accumulators take the way of [`aligned`](super::aligned);
+//! store C, results of accumulators alone take the way of [`aligned`](super::aligned);
 //! with others warps store the lines of the epilogue tile. A source that is needed comes the same
 //! way.
 

@@ -195,7 +195,7 @@ pub(super) const COPY_LAUNCH: f64 = 4000.0;
 /// See [`COPY_LAUNCH`].
 pub(super) const COPY_BYTES_PER_CLOCK: f64 = 800.0;
 
-/// Bytes that a copy for a persistent kernel moves in a clock: on an H200, what is left of the 98 µs
+/// Bytes that a copy for a persistent kernel moves in a clock: on an H200, what remains of 98 µs
 /// of 4369 × 19 × 5215 tt and of the 56 µs of 23 × 4272 × 3114 nt, TF32, without their products.
 pub(super) const PACK_BYTES_PER_CLOCK: f64 = 1500.0;
 
