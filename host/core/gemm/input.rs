@@ -228,37 +228,22 @@ impl GemmInput for Tf32 {
     }
 
     /// All bits of the elements are then used.
-    fn in_f32(description: &Description<Tf32>) -> Option<Description<f32>> {
-        let &Description {
-            extents,
-            transposed,
-            leading,
-            batch,
-            strides,
-            alpha,
-            beta,
-            aligned,
-            c_16bit,
-            c_type,
-            float8,
-            precision,
-            fusion,
-        } = description;
+    fn in_f32(of: &Description<Tf32>) -> Option<Description<f32>> {
         // No kernel of f32 fuses operators.
-        fusion.is_none().then_some(Description {
-            extents,
-            transposed,
-            leading,
-            batch,
-            strides,
-            alpha,
-            beta,
-            aligned,
-            c_16bit,
-            c_type,
-            float8,
-            precision,
-            fusion,
+        of.fusion.is_none().then_some(Description {
+            extents: of.extents,
+            transposed: of.transposed,
+            leading: of.leading,
+            batch: of.batch,
+            strides: of.strides,
+            alpha: of.alpha,
+            beta: of.beta,
+            aligned: of.aligned,
+            c_16bit: of.c_16bit,
+            c_type: of.c_type,
+            float8: of.float8,
+            precision: of.precision,
+            fusion: of.fusion,
         })
     }
 }
