@@ -2,7 +2,10 @@
 //!
 //! `#[kernel(max_threads = 256)]` cannot write a directive into its entry's header: inline assembly
 //! stays inside the body. It leaves a comment there, and this module moves it to the header. It
-//! also makes names of source files the same on every system, and finds what could not run.
+//! also makes names of source files the same on every system, leaves out labels that nothing names,
+//! and finds what could not run.
+
+mod labels;
 
 use crate::error::PtxTextError;
 use crate::local_atomics::{self, Local};
@@ -61,9 +64,13 @@ pub struct PtxEntry {
 
 /// Turns the compiler's PTX into what ships. Pure: the result depends on `raw` alone.
 pub(crate) fn finish(raw: &str) -> Result<PtxOutput, PtxTextError> {
-    let raw = raw.replace("\r\n", "\n");
+    let mut raw = raw.replace("\r\n", "\n");
+    let has_sections = labels::has_sections(&raw);
+    if !has_sections {
+        raw = labels::local(&raw).into_owned();
+    }
     let module = Module::read(&raw);
-    let mut finisher = Finisher::new(&module);
+    let mut finisher = Finisher::new(&module, has_sections);
     let mut start = 0;
     for (index, line) in raw.split_inclusive('\n').enumerate() {
         finisher.line(index + 1, start, line.trim_end_matches('\n'))?;
@@ -84,6 +91,8 @@ pub(crate) fn finish(raw: &str) -> Result<PtxOutput, PtxTextError> {
 /// Goes through the compiler's lines and keeps what ships.
 struct Finisher {
     kept: String,
+    /// Whether labels for debugging information are kept.
+    keeps_marks: bool,
     entries: Vec<Entry>,
     /// Entries whose body begins in front of the line being read.
     begun: usize,
@@ -101,7 +110,7 @@ struct Entry {
 }
 
 impl Finisher {
-    fn new(module: &Module<'_>) -> Self {
+    fn new(module: &Module<'_>, keeps_marks: bool) -> Self {
         let entries = module.entries().filter_map(|entry| {
             let ptx = PtxEntry {
                 name: entry.name.to_owned(),
@@ -119,6 +128,7 @@ impl Finisher {
         });
         Finisher {
             kept: String::with_capacity(module.text.len()),
+            keeps_marks,
             entries: entries.collect(),
             begun: 0,
             asm: None,
@@ -160,7 +170,7 @@ impl Finisher {
             self.asm = Some(vec![line.to_owned()]);
             return Ok(());
         }
-        if is_empty_section(trimmed) {
+        if is_empty_section(trimmed) || (!self.keeps_marks && labels::is_mark(trimmed)) {
             return Ok(());
         }
         self.keep(&portable_file(line));

@@ -140,6 +140,29 @@ fn line_endings_and_empty_sections_are_normalised() {
 }
 
 #[test]
+fn labels_that_nothing_names_go_and_blocks_are_numbered_by_function() {
+    let body = "$L__func_begin3:\n\t@%p1 bra \t$L__BB3_2;\n$L__tmp17:\n\tbra.uni $L__BB3_11;\n\
+                $L__BB3_2:\nbrx.idx \t%r1, {$L__BB3_2, $L__BB3_11};\n$L__BB3_11:\nown_tmp3:\n";
+    let end = "$L__func_end3:\n";
+    let ships = "\t@%p1 bra \t$L__BB_2;\n\tbra.uni $L__BB_11;\n\
+                 $L__BB_2:\nbrx.idx \t%r1, {$L__BB_2, $L__BB_11};\n$L__BB_11:\nown_tmp3:\n";
+    let source = format!("{HEAD}{}{end}", entry("a", body));
+    let output = finish(&source).unwrap();
+    assert_eq!(output.text, format!("{HEAD}{}", entry("a", ships)));
+
+    // Debugging information names them.
+    let described = format!("{source}.section .debug_info\n{{\n.b64 $L__tmp17\n}}\n");
+    assert_eq!(finish(&described).unwrap().text, described);
+}
+
+#[test]
+fn a_bound_behind_a_label_that_goes_still_finds_its_kernel() {
+    let body = format!("$L__func_begin0:\n{}", bound("maxntid 96"));
+    let text = finish(&entry("a", &body)).unwrap().text;
+    assert!(text.contains(")\n.maxntid 96, 1, 1\n{\n\tret;"), "{text}");
+}
+
+#[test]
 fn comments_and_strings_are_no_kernels() {
     let source =
         "// .visible .entry comment() {\n/* .func g()\n{ */\n.pragma \".entry quoted() {\";\n";
