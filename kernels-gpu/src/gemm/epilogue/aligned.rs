@@ -18,8 +18,9 @@
 //! # Source
 //! Beyond the sources.
 
+use super::output_elements::EIGHT_REGISTERS;
 use super::output_op::OutputOp;
-use super::tma_store::{BOX_BYTES, CHUNK_BYTES, EIGHT_REGISTERS, TmaEpilogue};
+use super::tma_store::{BOX_BYTES, CHUNK_BYTES, TmaEpilogue};
 use crate::gemm::element::Output;
 use crate::gemm::scheduler::persistent::TileCoord;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM};
@@ -215,13 +216,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         unsafe { U32x4::store(chunk.cast(), [0; WORDS]) };
     }
 
-    /// The result of accumulator `register`.
-    #[inline(always)]
-    fn result_of<S: Accumulator>(&self, accumulators: &S, register: usize) -> f32 {
-        self.op
-            .combine(self.op.scale(accumulators.get(register)), 0.0)
-    }
-
     /// Stores the results of the output operator for the 64 rows from `coord` on, and for the
     /// epilogue tiles `boxes` of the columns from there on.
     ///
@@ -229,7 +223,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// [`is_aligned`](Self::is_aligned) is true. All 128 threads of the warpgroup execute it
     /// together, and its MMAs have been waited for. The epilogue has [`BYTES`] bytes of shared
     /// memory, [cleared](Self::clear). No other warpgroup stores these rows and epilogue tiles.
-    ///
     #[inline(always)]
     pub unsafe fn store_aligned<S: Accumulator>(
         &self,
@@ -292,8 +285,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                     for half in 0..2 {
                         let register = (first / 8 + eight) * EIGHT_REGISTERS + 2 * half;
                         let both = [
-                            self.result_of(accumulators, register),
-                            self.result_of(accumulators, register + 1),
+                            self.op.result_of(accumulators.get(register)),
+                            self.op.result_of(accumulators.get(register + 1)),
                         ];
                         let to = to.wrapping_byte_add(8 * half * PITCH);
                         C::store_each(to.wrapping_add(8 * eight), both);

@@ -11,7 +11,8 @@
 //! is stored behind it.
 
 use crate::gemm::element::Output;
-use crate::gemm::epilogue::tma_store::{CHUNK_BYTES, OutputElements};
+use crate::gemm::epilogue::output_elements::OutputElements;
+use crate::gemm::epilogue::tma_store::CHUNK_BYTES;
 use crate::gemm::scheduler::persistent::TileCoord;
 use crate::gemm::wgmma::stage::ROW_BYTES;
 use cuda_std::hint::{opaque, rolled};

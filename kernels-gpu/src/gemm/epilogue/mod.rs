@@ -6,6 +6,7 @@
 //! | [`direct`] | each thread stores its elements: SIMT, `mma.sync` and reduction kernels |
 //! | [`any_matrix`] | a matrix whose type of elements a launch tells |
 //! | [`staged`] | through shared memory, so that a warp stores whole rows: `mma.sync` of f32 sums |
+//! | [`output_elements`] | which elements of C the accumulators of a warpgroup are: `wgmma` |
 //! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
 //! | [`aligned`] | the same where TMA cannot store C: aligned vectors, by way of shifted lines |
 //! | `lines` | the same with a source or a fused operator: by warps, line by line |
@@ -24,6 +25,8 @@ pub mod direct;
 pub mod fusion;
 #[cfg(sm_90a)]
 mod lines;
+#[cfg(sm_90a)]
+pub mod output_elements;
 pub mod output_op;
 pub mod staged;
 #[cfg(sm_90a)]

@@ -24,6 +24,12 @@ pub trait OutputOp<T: GpuFloat>: Copy {
     /// needed.
     fn combine(&self, scaled: T, source: T) -> T;
 
+    /// The result of an accumulator, for an operator that needs no source.
+    #[inline(always)]
+    fn result_of(&self, accumulator: T) -> T {
+        self.combine(self.scale(accumulator), T::ZERO)
+    }
+
     /// The operator for the matrix of a batch whose C lies `offset` elements behind the first one.
     #[inline(always)]
     fn of_matrix(self, _offset: usize) -> Self {

@@ -206,12 +206,6 @@ impl<N: Output<Wide = f32>, Op: OutputOp<f32>> StagedOutput<N, Op> {
         }
     }
 
-    /// The result of an accumulator, for an operator without source and last step.
-    #[inline(always)]
-    fn result_of(&self, accumulator: f32) -> f32 {
-        self.op.combine(self.op.scale(accumulator), 0.0)
-    }
-
     /// Stores 16 shifted rows from row `top` of C on.
     ///
     /// # Safety
@@ -240,7 +234,7 @@ impl<N: Output<Wide = f32>, Op: OutputOp<f32>> StagedOutput<N, Op> {
             let shift = self.c.shift(row, left);
             let is_whole = vector >= shift && vector - shift + VECTOR <= count;
             if is_whole && row < rows_of_c {
-                let results = vectors[i].map(|accumulator| self.result_of(accumulator));
+                let results = vectors[i].map(|accumulator| self.op.result_of(accumulator));
                 // SAFETY: the tests say that C has the vector; less the shift, it is aligned.
                 unsafe { self.c.store_vector(row, left + vector - shift, results) };
             }
@@ -262,7 +256,7 @@ impl<N: Output<Wide = f32>, Op: OutputOp<f32>> StagedOutput<N, Op> {
             if column < end && row < rows_of_c {
                 // SAFETY: the tests say that C has the element, and the row has it there.
                 unsafe {
-                    let result = self.result_of(*memory.wrapping_add(column));
+                    let result = self.op.result_of(*memory.wrapping_add(column));
                     self.c.store(row, left + column, result);
                 }
             }

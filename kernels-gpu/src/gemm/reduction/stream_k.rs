@@ -23,8 +23,8 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
+use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
-use crate::gemm::epilogue::tma_store::OutputElements;
 use crate::gemm::reduction::partial_sums::{self, VECTOR};
 use crate::gemm::scheduler::Split;
 use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};

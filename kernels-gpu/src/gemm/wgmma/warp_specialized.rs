@@ -9,8 +9,9 @@
 use crate::gemm::GemmParams;
 use crate::gemm::element::Output;
 use crate::gemm::epilogue::aligned;
+use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::OutputOp;
-use crate::gemm::epilogue::tma_store::{OutputElements, TmaEpilogue};
+use crate::gemm::epilogue::tma_store::TmaEpilogue;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
 use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};

@@ -30,8 +30,9 @@ use super::wgmma_tma_store::{
     EPILOGUE_TILES, Source,
 };
 use crate::gemm::GemmParams;
+use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
-use crate::gemm::epilogue::tma_store::{self, OutputElements, TmaEpilogue};
+use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
 use crate::gemm::wgmma::multicast::{self, CLUSTER_SIZE};

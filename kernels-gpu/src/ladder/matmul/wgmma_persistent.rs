@@ -27,7 +27,7 @@
 //! # Source
 //! Beyond the sources. The scheme is CUTLASS's "warp-specialised persistent cooperative" kernel.
 
-use crate::gemm::epilogue::tma_store;
+use crate::gemm::epilogue::output_elements;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::TileGrid;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
@@ -152,7 +152,7 @@ impl Params {
                 let tile_offset = self.tiles.coord(tile);
                 let size = [self.m as usize, self.n as usize];
                 let top = tile_offset.row as usize + warpgroup * WM;
-                tma_store::store_vec2s(
+                output_elements::store_vec2s(
                     &accumulators,
                     self.c,
                     size,

@@ -23,7 +23,7 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
-use crate::gemm::epilogue::tma_store;
+use crate::gemm::epilogue::output_elements;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use crate::geometry::Geometry;
 use cuda_std::mbarrier::Barrier;
@@ -114,7 +114,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const TensorMaps, c: *mut f32, m: u32, n:
         }
         accumulators.wait_all();
         let size = [m as usize, n as usize];
-        tma_store::store_vec2s(&accumulators, c, size, top as usize, left as usize);
+        output_elements::store_vec2s(&accumulators, c, size, top as usize, left as usize);
     }
 }
 // ANCHOR_END: kernel

@@ -23,8 +23,9 @@
 
 use super::wgmma_persistent::{CONSUMER_REGISTERS, PRODUCER_REGISTERS};
 use crate::gemm::GemmParams;
+use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
-use crate::gemm::epilogue::tma_store::{self, OutputElements, TmaEpilogue};
+use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileGrid, TileSchedulerParams};
