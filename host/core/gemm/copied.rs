@@ -7,9 +7,8 @@
 //! multiples of 16 bytes.
 
 use super::operand::Oriented;
-use super::{
-    COMPUTE_CAPABILITY, Description, DeviceLimits, EightBit, GemmInput, bytes, plan_choice,
-};
+use super::parameters::bytes;
+use super::{COMPUTE_CAPABILITY, Description, DeviceLimits, EightBit, GemmInput, plan_choice};
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::mma::k_major::{self, TILE_K, TILE_MN};

@@ -101,7 +101,7 @@ impl<T: GemmInput> Oriented<T> {
                 Param::WorkspaceAt(copies[side].start),
             ]
         });
-        let both_bytes = Param::Bytes(super::bytes(&both));
+        let both_bytes = Param::Bytes(super::parameters::bytes(&both));
         Some(PlannedLaunch {
             entry: match self.element_bytes() {
                 1 => "pack_both_8",
@@ -145,7 +145,7 @@ impl<T: GemmInput> Oriented<T> {
                 Param::WorkspaceAt(start),
                 Param::Workspace,
                 Param::U32(side as u32),
-                Param::Bytes(super::bytes(pack)),
+                Param::Bytes(super::parameters::bytes(pack)),
             ],
         }
     }
@@ -191,7 +191,7 @@ impl<T: GemmInput> Oriented<T> {
             params: vec![
                 Param::InputPtr(index),
                 Param::WorkspaceAt(start),
-                Param::Bytes(super::bytes(pack)),
+                Param::Bytes(super::parameters::bytes(pack)),
             ],
         }
     }
