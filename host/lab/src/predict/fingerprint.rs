@@ -20,28 +20,9 @@ pub fn fingerprint(
     let mut hash = Fnv::new();
     for launch in &admitted.planned()?.1.launches {
         hash.add(launch.entry.as_bytes());
-        let text = ptx::module(launch.compute_capability).only(launch.entry);
-        for line in text.lines().map(str::trim) {
-            let marks = [".loc", ".file", "//", "$L__tmp", "$L__func"];
-            if !marks.iter().any(|mark| line.starts_with(mark)) {
-                add_without_numbers(&mut hash, line);
-            }
-        }
+        hash.add_code(&ptx::module(launch.compute_capability).only(launch.entry));
     }
     Ok(hash.0)
-}
-
-/// Adds a line whose labels, `$L__BB7_2`, lose the number of the function.
-fn add_without_numbers(hash: &mut Fnv, line: &str) {
-    const LABEL: &str = "$L__BB";
-    let mut parts = line.split(LABEL);
-    hash.add(parts.next().unwrap_or_default().as_bytes());
-    for part in parts {
-        hash.add(LABEL.as_bytes());
-        let part = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        hash.add(part.as_bytes());
-    }
-    hash.add(b"\n");
 }
 
 /// The hash of Fowler, Noll and Vo (FNV-1a, 64 bits): the same number in every program, which the
@@ -51,6 +32,17 @@ struct Fnv(u64);
 impl Fnv {
     fn new() -> Self {
         Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds the lines of a text that say what its kernels do, and not where that was written.
+    fn add_code(&mut self, text: &str) {
+        for line in text.lines().map(str::trim) {
+            let says_where = [".loc", ".file", "//"];
+            if !line.is_empty() && !says_where.iter().any(|mark| line.starts_with(mark)) {
+                self.add(line.as_bytes());
+                self.add(b"\n");
+            }
+        }
     }
 
     fn add(&mut self, bytes: &[u8]) {
@@ -67,15 +59,17 @@ mod tests {
     use warpladder_models::devices;
 
     #[test]
-    fn numbers_of_functions_do_not_count_and_code_does() {
-        let of = |line: &str| {
+    fn places_do_not_count_and_code_does() {
+        let of = |text: &str| {
             let mut hash = Fnv::new();
-            add_without_numbers(&mut hash, line);
+            hash.add_code(text);
             hash.0
         };
-        assert_eq!(of("bra $L__BB7_2;"), of("bra $L__BB12_2;"));
-        assert_ne!(of("bra $L__BB7_2;"), of("bra $L__BB7_3;"));
-        assert_ne!(of("add.s32 %r1, %r2, 1;"), of("add.s32 %r1, %r2, 2;"));
+        let code = "{\n\tadd.s32 %r1, %r2, 1;\n\tret;\n}\n";
+        let elsewhere = "\n\n{\n\t.loc\t1 5 9\n\tadd.s32 %r1, %r2, 1;\n// end\n\n\tret;\n}\n";
+        assert_eq!(of(code), of(elsewhere));
+        assert_ne!(of(code), of(&code.replace("1;", "2;")));
+        assert_ne!(of("bra $L__BB_1;"), of("bra $L__BB_2;"));
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub fn first_minutes(columns: u32) -> String {
 }
 
 /// Lines of a kernel's PTX, from the first that contains `from` to the next that contains `until`,
-/// without the marks of source lines. Labels lose the kernel's number, which other kernels change.
+/// without the marks of source lines.
 pub fn ptx(module: &str, kernel: &str, from: &str, until: &str) -> String {
     let text = read(&root().join("ptx").join(format!("{module}.ptx")));
     let entry = format!(".entry {kernel}(");
@@ -136,7 +136,7 @@ pub fn ptx(module: &str, kernel: &str, from: &str, until: &str) -> String {
     let body = &body[..body.find("\n}").expect("an end")];
     let is_shown = |line: &&str| {
         let line = line.trim();
-        let marks = [".loc", "//", "$L__tmp", "$L__func"];
+        let marks = [".loc", "//"];
         !(line.is_empty() || marks.iter().any(|mark| line.starts_with(mark)))
     };
     let mut lines = body
@@ -151,20 +151,9 @@ pub fn ptx(module: &str, kernel: &str, from: &str, until: &str) -> String {
     for line in lines {
         shown.push(line);
         if line.contains(until) {
-            let text = without_numbers(&shown.join("\n")).replace('\t', "    ");
+            let text = shown.join("\n").replace('\t', "    ");
             return format!("```text\n{text}\n```\n");
         }
     }
     panic!("{kernel} has no {until:?} after {from:?}");
-}
-
-/// `$L__BB7_2` as `$L__BB_2`.
-fn without_numbers(text: &str) -> String {
-    let mut parts = text.split("$L__BB");
-    let mut short = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        short += "$L__BB";
-        short += part.trim_start_matches(|c: char| c.is_ascii_digit());
-    }
-    short
 }
