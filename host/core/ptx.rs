@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(feature = "sm_80", feature = "sm_90a"))]
+    fn the_readme_says_what_the_features_take() {
+        let newer = MODULES.iter().skip(1).map(|module| module.deflated.len());
+        let megabytes = (newer.sum::<usize>() as f64 / 1e6).round();
+        let readme = include_str!("../../README.md").replace('\n', " ");
+        let sentence = format!("together they are {megabytes} MB of a program");
+        assert!(readme.contains(&sentence), "README.md lacks: {sentence}");
+    }
+
+    #[test]
     fn one_kernel_alone_is_that_of_the_module() {
         for module in MODULES {
             let file = file(module);
