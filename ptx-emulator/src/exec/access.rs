@@ -262,9 +262,11 @@ impl<O: EventSink> Run<'_, '_, O> {
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Load, lane)?;
+            let whole = self.hold(space, address, bytes, load.strong);
+            let each = load.strong && whole.is_none();
             for (index, destination) in load.destinations.iter().enumerate() {
                 let at = address + u64::from(load.bytes) * index as u64;
-                let value = self.read_memory(space, at, load.bytes, lane, load.strong);
+                let value = self.read_memory(space, at, load.bytes, lane, each);
                 if let Some(register) = destination {
                     write(&mut self.r, *register, lane, extend(value, load));
                 }
@@ -335,10 +337,12 @@ impl<O: EventSink> Run<'_, '_, O> {
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Store, lane)?;
+            let whole = self.hold(space, address, bytes, store.strong);
+            let each = store.strong && whole.is_none();
             for (index, source) in store.sources.iter().enumerate() {
                 let at = address + u64::from(store.bytes) * index as u64;
                 let value = read(&self.r, *source, lane);
-                self.write_memory(space, at, store.bytes, lane, value, store.strong);
+                self.write_memory(space, at, store.bytes, lane, value, each);
             }
         }
         Ok(())

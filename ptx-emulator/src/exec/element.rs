@@ -1,5 +1,7 @@
 //! One lane's access: its checks, its value, and the report of what is wrong with it.
 
+use std::sync::MutexGuard;
+
 use super::cluster::Peer;
 use super::convert::truncate;
 use super::run::{Outcome, RawFault, Run};
@@ -41,6 +43,32 @@ enum Wrong {
     Bounds,
     Alignment,
     ReadOnly,
+}
+
+/// The locks of what a strong access reads or writes as a whole.
+type Whole<'l> = (MutexGuard<'l, ()>, Option<MutexGuard<'l, ()>>);
+
+impl<'l, O: EventSink> Run<'_, 'l, O> {
+    /// Keeps other workers from global memory that a strong access reads or writes as a whole: 8 or
+    /// 16 bytes. PTX lets the elements of a vector be seen one by one; GPUs do not, and CUB relies
+    /// on it for what its blocks tell each other.
+    pub(super) fn hold(
+        &self,
+        space: Space,
+        address: u64,
+        bytes: u32,
+        strong: bool,
+    ) -> Option<Whole<'l>> {
+        let is_shared = matches!(space, Space::Global | Space::Const | Space::Generic);
+        if !strong || !is_shared || !matches!(bytes, 8 | 16) {
+            return None;
+        }
+        let launch = self.launch;
+        // The lower lock first, as everywhere: no two workers wait for each other.
+        let first = launch.memory.lock(address);
+        let second = (bytes == 16).then(|| launch.memory.lock(address + 8));
+        Some((first, second))
+    }
 }
 
 impl<O: EventSink> Run<'_, '_, O> {
