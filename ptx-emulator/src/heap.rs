@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::address_space::HEAP_BASE;
@@ -58,7 +58,7 @@ pub(crate) enum FreeError {
 
 #[derive(Debug)]
 pub(crate) struct Heap {
-    limit: u64,
+    limit: AtomicU64,
     /// The storage, made when a kernel that allocates is launched first.
     arena: OnceLock<Option<Arc<Allocation>>>,
     state: RwLock<State>,
@@ -69,7 +69,7 @@ pub(crate) struct Heap {
 impl Heap {
     pub(crate) fn new(limit: u64) -> Self {
         Heap {
-            limit,
+            limit: AtomicU64::new(limit),
             arena: OnceLock::new(),
             state: RwLock::default(),
             reuses: Arc::default(),
@@ -78,12 +78,23 @@ impl Heap {
 
     /// Makes the storage; false where the host has not enough memory.
     pub(crate) fn prepare(&self) -> bool {
-        let make = || Allocation::of_heap(HEAP_BASE, self.limit).map(Arc::new);
+        let make = || Allocation::of_heap(HEAP_BASE, self.limit()).map(Arc::new);
         self.arena.get_or_init(make).is_some()
     }
 
     pub(crate) fn limit(&self) -> u64 {
-        self.limit
+        self.limit.load(Relaxed)
+    }
+
+    /// Another limit, as long as there is no storage; false once there is.
+    pub(crate) fn set_limit(&self, bytes: u64) -> bool {
+        // The lock keeps two hosts that set it apart, not a launch that makes the storage.
+        let _state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let may = self.arena.get().is_none();
+        if may {
+            self.limit.store(bytes, Relaxed);
+        }
+        may
     }
 
     pub(crate) fn arena(&self) -> Option<&Arc<Allocation>> {
@@ -101,12 +112,13 @@ impl Heap {
 
     /// A new block's address; none where there is no room, or nothing is requested.
     pub(crate) fn alloc(&self, bytes: u64, site: HeapSite) -> Option<u64> {
+        let limit = self.arena()?.bytes;
         let step = bytes
             .checked_next_multiple_of(ALIGN)?
             .checked_add(ALIGN)
-            .filter(|&step| bytes != 0 && step <= self.limit)?;
+            .filter(|&step| bytes != 0 && step <= limit)?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let end = HEAP_BASE + self.limit;
+        let end = HEAP_BASE + limit;
         let next = state.next.max(HEAP_BASE);
         let address = match end - next >= step {
             true => {

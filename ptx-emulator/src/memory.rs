@@ -160,6 +160,16 @@ impl Memory {
         }
     }
 
+    /// Sets the limit of the device heap, as [`Memory::with_heap_limit`] does; false once a kernel
+    /// that may call `malloc` has been launched, since the heap is there from then on, and where an
+    /// allocation at an address of the host's choice is in the way.
+    pub fn set_heap_limit(&self, bytes: u64) -> bool {
+        let bytes = bytes.min(MAX_HEAP_BYTES);
+        let state = self.state_mut();
+        let is_free = !overlaps(&state.allocations, HEAP_BASE, HEAP_BASE + bytes);
+        is_free && self.heap.set_limit(bytes)
+    }
+
     pub(crate) fn heap(&self) -> &Heap {
         &self.heap
     }
@@ -525,6 +535,9 @@ impl Memory {
         }
         let mut addresses = Vec::with_capacity(sizes.len());
         for &(bytes, constant) in sizes {
+            // A variable's last bytes are in a word, as in the memory of a device, where others
+            // follow. Atomics of 8 and 16 bits are made of those of the word (libcu++).
+            let bytes = bytes.next_multiple_of(4);
             let address = self.allocate(&mut state, bytes, constant)?;
             // Variables without an initialiser are zero (PTX ISA, "Initializers").
             state.written.insert(address, address + bytes);

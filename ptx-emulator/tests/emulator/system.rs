@@ -268,6 +268,24 @@ fn an_exhausted_heap_gives_null_and_freed_blocks_make_room() {
 }
 
 #[test]
+fn the_limit_of_the_heap_may_change_until_a_kernel_has_it() {
+    let body = format!("mov.u64 %x1, 16000000; {MALLOC} st.global.u64 [%base], %x2;");
+    let kernel = kernel(&module_with(DECLARATIONS, &body));
+    for (limit, has_room) in [(16 << 20, true), (8 << 20, false)] {
+        let memory = Memory::with_capacity(1 << 20);
+        assert!(memory.set_heap_limit(limit));
+        let data = memory.alloc(8).expect("room");
+        let mut args = Args::new();
+        args.push_u64(data);
+        kernel.launch(&memory, &one(1), &args).expect("runs");
+        assert!(!memory.set_heap_limit(32 << 20));
+        let mut address = [0; 8];
+        memory.read(data, &mut address).expect("in bounds");
+        assert_eq!(address != [0; 8], has_room);
+    }
+}
+
+#[test]
 fn wrong_use_of_the_heap_is_found() {
     let problem = |body: &str| {
         let findings = sanitize(body, 1, 1 << 16);
