@@ -361,8 +361,12 @@ pub(crate) struct Program {
     /// these by one event.
     pub groups: Vec<Vec<GroupedLoad>>,
     pub shared: Vec<SharedVariable>,
-    /// Bytes of static shared memory.
+    /// Bytes of static shared memory, with what the system reserves.
     pub static_shared: u32,
+    /// The same without it.
+    pub own_shared: u32,
+    /// Where the shared memory that the system reserves begins, if the kernel asks for it.
+    pub reserved_shared: Option<u32>,
     /// Alignment of dynamic shared memory.
     pub dynamic_align: u32,
     /// Program function of the module functions that are in it, for indirect calls.

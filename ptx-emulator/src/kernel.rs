@@ -175,7 +175,15 @@ impl Kernel {
 
     /// Bytes of shared memory that the kernel declares.
     pub fn static_shared_bytes(&self) -> u32 {
-        self.0.program.static_shared
+        self.0.program.own_shared
+    }
+
+    /// Bytes of shared memory that the system reserves for the kernel.
+    pub(crate) fn reserved_shared_bytes(&self) -> u32 {
+        match self.0.program.reserved_shared {
+            Some(_) => crate::RESERVED_SHARED_BYTES.into(),
+            None => 0,
+        }
     }
 
     /// `.maxntid`, else `.reqntid`: the extents of the largest block.

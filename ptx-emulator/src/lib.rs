@@ -48,6 +48,9 @@ pub const OPTIMISED: bool = cfg!(optimised);
 /// Most bytes of shared memory that a block can have (compute capability 9.0).
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 
+/// Bytes of shared memory that the system reserves in each block, besides those.
+const RESERVED_SHARED_BYTES: u16 = 1024;
+
 /// Most threads that a block can have.
 pub const MAX_BLOCK_THREADS: u32 = 1024;
 

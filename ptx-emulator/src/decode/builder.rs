@@ -7,7 +7,7 @@ use super::modifiers::Failure;
 use super::scope::{Binding, Range, Scope, head, split_number};
 use crate::ir::{
     Constant, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Reg32, Reg64, Register,
-    Terminator,
+    Special, Terminator,
 };
 use ptx_syntax::ast::{self, Operand, Span, Type, Variable};
 
@@ -493,6 +493,33 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.local_bytes = end as u32;
         Ok(offset as u32)
     }
+}
+
+/// Groups of several warps have words of eight bytes there.
+const RESERVED_ALIGN: u32 = 128;
+
+/// Adds the shared memory that the system reserves, if the kernel asks where it is. Devices since
+/// compute capability 8.0 have it in each block, and groups of several warps meet there.
+pub(crate) fn reserve_shared(program: &mut Program) {
+    program.own_shared = program.static_shared;
+    let is_wanted =
+        |constant: Constant| matches!(constant, Constant::Special(Special::ReservedShared(_)));
+    let is_read = program.functions.iter().any(|function| {
+        let narrow = function.constants32.iter().any(|of| is_wanted(of.1));
+        narrow || function.constants64.iter().any(|of| is_wanted(of.1))
+    });
+    if !is_read {
+        return;
+    }
+    let bytes = u32::from(crate::RESERVED_SHARED_BYTES);
+    let offset = program.static_shared.next_multiple_of(RESERVED_ALIGN);
+    program.static_shared = offset + bytes;
+    program.reserved_shared = Some(offset);
+    program.shared.push(crate::ir::SharedVariable {
+        name: "reserved shared memory".to_string(),
+        offset,
+        bytes,
+    });
 }
 
 /// Gives a shared variable its offset after the earlier ones.

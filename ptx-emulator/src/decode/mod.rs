@@ -116,6 +116,7 @@ pub(crate) fn decode(
         next += 1;
     }
     link(tree, text, kernel, &mut program)?;
+    builder::reserve_shared(&mut program);
     program.lines = bodies.lines;
     program.micro_ops = micro_ops::of_program(&program);
     Ok(program)

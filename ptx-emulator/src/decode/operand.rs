@@ -408,18 +408,17 @@ fn special_scalar(name: &str) -> Option<Special> {
         "cluster_ctarank" => Special::ClusterRank,
         "cluster_nctarank" => Special::ClusterBlocks,
         "is_explicit_cluster" => Special::IsExplicitCluster,
-        "aggr_smem_size" => Special::TotalSharedBytes,
+        "aggr_smem_size" => Special::AggregateSharedBytes,
         // As NVIDIA's driver defines them (`cooperative_groups/details/driver_abi.h`).
         "envreg1" => Special::GridWorkspace(Half::Upper),
         "envreg2" => Special::GridWorkspace(Half::Lower),
         "smid" | "gridid" | "current_graph_exec" => Special::Zero,
         "nsmid" => Special::One,
-        // Of the shared memory that a device reserves for the system there is none here.
-        "reserved_smem_offset_begin"
-        | "reserved_smem_offset_end"
-        | "reserved_smem_offset_cap"
-        | "reserved_smem_offset_0"
-        | "reserved_smem_offset_1" => Special::Zero,
+        "reserved_smem_offset_begin" | "reserved_smem_offset_0" => Special::ReservedShared(0),
+        // The second half is for groups of several warps (`cooperative_groups/details/memory.h`).
+        "reserved_smem_offset_1" => Special::ReservedShared(crate::RESERVED_SHARED_BYTES / 2),
+        "reserved_smem_offset_end" => Special::ReservedShared(crate::RESERVED_SHARED_BYTES),
+        "reserved_smem_offset_cap" => Special::ReservedSharedBytes,
         _ if has_number(name, "envreg", 32) || has_number(name, "pm", 8) => Special::Zero,
         _ => {
             let counter = name.strip_suffix("_64")?;

@@ -83,10 +83,13 @@ impl<'l> Launch<'l> {
             0 => u64::from(fixed),
             dynamic => u64::from(dynamic_offset) + u64::from(dynamic),
         };
-        if wanted > u64::from(crate::MAX_SHARED_BYTES) {
+        // The last byte is in a word, as that of a variable in global memory.
+        let wanted = wanted.next_multiple_of(4);
+        let reserved = kernel.reserved_shared_bytes();
+        if wanted > u64::from(crate::MAX_SHARED_BYTES + reserved) {
             return Err(LaunchError::SharedTooLarge {
-                wanted,
-                fixed,
+                wanted: wanted - u64::from(reserved),
+                fixed: program.own_shared,
                 limit: crate::MAX_SHARED_BYTES,
             });
         }
@@ -325,7 +328,13 @@ impl Launch<'_> {
             Special::LaneMask(LaneMask::Greater) => !(u32::MAX >> (31 - lane)),
             Special::LaneMask(LaneMask::GreaterEqual) => u32::MAX << lane,
             Special::DynamicSharedBytes => self.dynamic_bytes,
-            Special::TotalSharedBytes => self.shared_bytes,
+            Special::TotalSharedBytes => self.shared_bytes - self.kernel.reserved_shared_bytes(),
+            Special::AggregateSharedBytes => self.shared_bytes,
+            Special::ReservedShared(offset) => {
+                let start = self.kernel.0.program.reserved_shared.unwrap_or_default();
+                start + u32::from(offset)
+            }
+            Special::ReservedSharedBytes => u32::from(crate::RESERVED_SHARED_BYTES),
             Special::GridWorkspace(half) => {
                 let workspace = self.cooperative.as_ref().map(Cooperative::workspace);
                 let workspace = workspace.unwrap_or_default();
@@ -346,6 +355,11 @@ impl Launch<'_> {
     /// Number of blocks of a cluster.
     pub(crate) fn cluster_blocks(&self) -> u32 {
         self.cluster.iter().product()
+    }
+
+    /// Whether each block is a cluster of its own.
+    pub(super) fn blocks_are_clusters(&self) -> bool {
+        self.is_cooperative() || self.cluster_blocks() == 1
     }
 
     /// Number of blocks that run in turn on one worker.

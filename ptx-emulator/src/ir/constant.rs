@@ -58,6 +58,11 @@ pub(crate) enum Special {
     LaneMask(LaneMask),
     DynamicSharedBytes,
     TotalSharedBytes,
+    /// With what the system reserves.
+    AggregateSharedBytes,
+    /// An address in the shared memory that the system reserves, counted from its start.
+    ReservedShared(u16),
+    ReservedSharedBytes,
     /// The lower or the upper half of the address of the grid's workspace; zero outside of
     /// cooperative launches.
     GridWorkspace(Half),

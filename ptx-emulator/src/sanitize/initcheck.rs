@@ -102,7 +102,7 @@ impl Initcheck {
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             last_allocations: vec![0; instructions],
-            shared: Marks::new(geometry.shared_of_group()),
+            shared: shared_marks(&geometry),
             global: vec![None; geometry.allocations.len()],
             before,
             geometry,
@@ -372,6 +372,21 @@ impl Initcheck {
             self.memory_access(warp, &access.access);
         }
     }
+}
+
+/// Marks of shared memory. What the system reserves there is the system's to initialise.
+fn shared_marks(geometry: &LaunchGeometry) -> Marks {
+    let mut marks = Marks::new(geometry.shared_of_group());
+    let program = geometry.kernel.as_ref().map(|kernel| &kernel.0.program);
+    if let Some(offset) = program.and_then(|program| program.reserved_shared) {
+        for rank in 0..geometry.group_blocks() {
+            let start = u64::from(rank) * geometry.shared_stride() + u64::from(offset);
+            let cells = marks.marks.iter_mut().skip(start as usize / 4);
+            let reserved = usize::from(crate::RESERVED_SHARED_BYTES) / 4;
+            cells.take(reserved).for_each(|mark| *mark = BEFORE);
+        }
+    }
+    marks
 }
 
 impl Observer for Initcheck {

@@ -214,12 +214,17 @@ fn extent(distances: &[u64; 32]) -> (i64, i64) {
     (least, greatest)
 }
 
-/// The lanes that access something outside.
+/// The lanes that access something outside. The word that a byte of the variable lies in is not:
+/// atomics of 8 and 16 bits are made of those of the word (libcu++).
 fn outside(access: &MemoryAccess<'_>, limit: Limit) -> u32 {
     let bytes = u64::from(access.bytes);
+    let (first, end) = match bytes {
+        4 => (limit.first & !3, limit.end.next_multiple_of(4)),
+        _ => (limit.first, limit.end),
+    };
     let is_out = |lane: &usize| {
         let address = access.addresses[*lane];
-        address < limit.first || address.saturating_add(bytes) > limit.end
+        address < first || address.saturating_add(bytes) > end
     };
     lanes(access.mask)
         .filter(is_out)

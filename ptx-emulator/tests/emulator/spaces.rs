@@ -1,7 +1,8 @@
 //! State spaces, calls and atomics.
 
-use crate::common::{STORE, launch, module, module_with, run, run_text};
-use ptx_emulator::{Args, LaunchConfig, Memory, Module};
+use crate::common::{STORE, kernel, launch, module, module_with, run, run_text};
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{Args, LaunchConfig, Memory, Module, Sanitizer};
 
 #[test]
 fn shared_arrays_of_one_name_in_two_scopes_are_distinct() {
@@ -30,6 +31,85 @@ fn dynamic_shared_memory_lies_behind_static_arrays() {
     let mut data = [0];
     launch(&text, &config, &mut data).expect("runs");
     assert_eq!(data, [6_405_032]);
+}
+
+/// Groups of several warps of cooperative groups meet in the shared memory that the system
+/// reserves. Nothing of the kernel's own lies there.
+#[test]
+fn reserved_shared_memory_is_apart_from_the_kernels_own() {
+    let text = module_with(
+        ".shared .align 4 .b8 fixed[20]; .extern .shared .align 16 .b8 dynamic[];",
+        &format!(
+            "mov.u32 %r1, %reserved_smem_offset_begin; mov.u32 %r2, %reserved_smem_offset_end;
+             mov.u32 %r3, %reserved_smem_offset_cap; sub.u32 %r4, %r2, %r1;
+             setp.ne.u32 %p1, %r3, %r4; @%p1 trap;
+             mov.u32 %r5, 7; st.shared.u32 [fixed+16], %r5; st.shared.u32 [dynamic], %r5;
+             mov.u32 %r6, -1;
+             FILL: st.shared.u32 [%r1], %r6; add.u32 %r1, %r1, 4;
+             setp.lt.u32 %p1, %r1, %r2; @%p1 bra FILL;
+             mov.u32 %r8, %reserved_smem_offset_1; add.u32 %r9, %r8, 284;
+             setp.gt.u32 %p1, %r9, %r2; @%p1 trap; ld.shared.u32 %r9, [%r9];
+             ld.shared.u32 %r10, [fixed+16]; ld.shared.u32 %r11, [dynamic];
+             mov.u32 %r12, %aggr_smem_size; mov.u32 %r13, %total_smem_size;
+             sub.u32 %r12, %r12, %r13; setp.ne.u32 %p1, %r12, %r3; @%p1 trap;
+             add.u32 %r0, %r9, %r10; mad.lo.u32 %r0, %r11, 100, %r0; {STORE}"
+        ),
+    );
+    let text = text
+        .replace("sm_80", "sm_90")
+        .replace(".version 8.0", ".version 8.1");
+    let mut config = LaunchConfig::new([1, 1, 1], [1, 1, 1]);
+    config.dynamic_shared_bytes = 64;
+    let mut data = [0];
+    launch(&text, &config, &mut data).expect("runs");
+    assert_eq!(data, [706]);
+    assert_eq!(kernel(&text).static_shared_bytes(), 20);
+}
+
+/// Groups clear their bits in words there that no kernel has written before.
+#[test]
+fn reserved_shared_memory_counts_as_written() {
+    let text = module(
+        ".shared .b32 own; mov.u32 %r1, %reserved_smem_offset_1;
+         red.and.release.cta.shared.b32 [%r1+4], -2; ld.shared.u32 %r2, [%r1+8];
+         ld.shared.u32 %r3, [own]; st.global.u32 [%base], %r3;",
+    );
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(4).expect("room");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let config = LaunchConfig::new([3, 1, 1], [1, 1, 1]);
+    let mut sanitizer = Sanitizer::new(&[Tool::Initcheck]);
+    let found = sanitizer.launch(&kernel(&text), &memory, &config, &args);
+    let found = found.expect("runs");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].to_string().contains("own"), "{}", found[0]);
+}
+
+/// libcu++ makes atomics of 16 bits from those of the word.
+#[test]
+fn the_word_of_a_narrow_variable_may_be_accessed() {
+    let text = module_with(
+        ".global .align 2 .u16 global = 5; .shared .align 2 .u16 other; .shared .u16 own;",
+        &format!(
+            "mov.u16 %h1, 1; st.shared.u16 [other], %h1; st.shared.u16 [own], %h1;
+             mov.u64 %x1, global; ld.relaxed.gpu.global.u32 %r1, [%x1];
+             add.u32 %r2, %r1, 2; atom.global.cas.b32 %r3, [%x1], %r1, %r2;
+             mov.u32 %r4, own; and.b32 %r4, %r4, -4;
+             atom.shared.add.u32 %r5, [%r4], 0x10000;
+             ld.global.u16 %r6, [%x1]; ld.shared.u16 %r7, [own]; ld.shared.u16 %r8, [other];
+             mad.lo.u32 %r0, %r6, 10, %r7; mad.lo.u32 %r0, %r0, 10, %r8; {STORE}"
+        ),
+    );
+    assert_eq!(run_text(&text, 1, &[0]), [721]);
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(4).expect("room");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let config = LaunchConfig::new([1, 1, 1], [1, 1, 1]);
+    let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let found = sanitizer.launch(&kernel(&text), &memory, &config, &args);
+    assert_eq!(found.expect("runs"), []);
 }
 
 /// Compilers fold a negative index into the register: lanes 0 and 1 have an address below 0, and
