@@ -306,7 +306,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
                         program.code.get(block.start as usize).map(|inst| inst.info),
                         "wait for the other lanes of its mask".to_string(),
                     ),
-                    State::Ready | State::Polled => (
+                    State::Ready | State::Met | State::Polled => (
                         program.code.get(block.start as usize).map(|inst| inst.info),
                         match split.state {
                             State::Polled => polled.to_string(),

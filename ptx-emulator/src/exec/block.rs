@@ -8,6 +8,7 @@ use super::cluster::{ClusterBarrier, Peer, shared_memory};
 use super::cooperative::Polls;
 use super::lane_offsets::LaneOffsets;
 use super::mbarrier::AwaitedCopy;
+use super::parked::Halt;
 use super::run::{RawFault, Run, Stop};
 use super::stepping::Stepping;
 use super::tensor::PendingBulk;
@@ -16,7 +17,7 @@ use super::warp::{Split, State, Warp};
 use super::{Launch, simd};
 use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{Calls, InstructionId, Program, Terminator};
+use crate::ir::{Calls, InstructionId, Op, Program, Terminator};
 use crate::observer::{Event, EventSink, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
@@ -44,7 +45,9 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) peers: Vec<Peer>,
     pub(super) cluster_barrier: ClusterBarrier,
     /// The group that runs.
-    group_index: u64,
+    pub(super) group_index: u64,
+    /// Whether blocks are put aside that may wait for others.
+    pub(super) may_park: bool,
     pub(super) polls: Polls,
     /// Of a cooperative launch: whether other lanes of a warp go on while some poll. They do so
     /// only where nothing else goes on, since lanes that poll are awaited where they join the
@@ -131,6 +134,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             peers,
             cluster_barrier: ClusterBarrier::new((count * launch.cluster_blocks()) as usize),
             group_index: 0,
+            may_park: false,
             polls: Polls::default(),
             runs_ahead: false,
             grid_phase: false,
@@ -143,13 +147,13 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
     }
 
     /// Returns the instructions issued.
-    pub(crate) fn finish(self) -> u64 {
+    pub(crate) fn issued(&self) -> u64 {
         self.granted - self.fuel
     }
 
     /// Runs a group of blocks from start to end: one block, a cluster, or the grid of a cooperative
     /// launch. `first` is its first block.
-    pub(crate) fn run_group(&mut self, index: u64, first: [u32; 3]) -> Result<(), Box<Fault>> {
+    pub(super) fn run_group(&mut self, index: u64, first: [u32; 3]) -> Result<Halt, Box<Fault>> {
         let launch = self.launch;
         self.group_index = index;
         self.cluster_barrier.reset();
@@ -161,12 +165,18 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
                 block: this.block,
             })
         });
-        let is_stopped = match launch.is_cooperative() {
-            true => self.run_grid()?,
+        self.run_on()
+    }
+
+    /// Runs the blocks of the group until they end or are put aside.
+    pub(super) fn run_on(&mut self) -> Result<Halt, Box<Fault>> {
+        let launch = self.launch;
+        let stopped = match launch.is_cooperative() {
+            true => self.run_grid()?.then_some(Halt::Ended),
             false => self.run_blocks()?,
         };
-        if is_stopped {
-            return Ok(());
+        if let Some(halt) = stopped {
+            return Ok(halt);
         }
         self.finish_blocks()?;
         self.each_block(|this, _| {
@@ -175,24 +185,29 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
                 block: this.block,
             })
         });
-        Ok(())
+        Ok(Halt::Ended)
     }
 
-    /// Runs the blocks of a cluster, or one block, to their end; whether the launch was stopped.
-    fn run_blocks(&mut self) -> Result<bool, Box<Fault>> {
+    /// Runs the blocks of a cluster, or one block, to their end, unless the launch was stopped or
+    /// the block should be put aside.
+    fn run_blocks(&mut self) -> Result<Option<Halt>, Box<Fault>> {
+        let since = self.issued();
         loop {
             let mut round = Round::default();
             for rank in 0..self.block_count() {
                 self.switch_to(rank);
                 if let Turn::Stopped = self.run_round(&mut round)? {
-                    return Ok(true);
+                    return Ok(Some(Halt::Ended));
                 }
             }
             if !round.running {
-                return Ok(false);
+                return Ok(None);
             }
             if !round.progress && !self.advance_any_bulk()? {
                 return Err(self.deadlock(POLL));
+            }
+            if self.is_due(since) {
+                return Ok(Some(Halt::PutAside));
             }
         }
     }
@@ -228,12 +243,13 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
 
     /// Runs a warp until all of its lanes wait or have exited, or its share is used up.
     pub(super) fn run_warp(&mut self, index: usize) -> Result<Turn, Box<Fault>> {
+        let program = self.program();
         let mut turn = Turn::Idle;
         if self.launch.is_cooperative() {
             self.polls = Polls::default();
             self.warps[index].poll_again();
         }
-        while let Some((at, limit)) = self.warps[index].choose() {
+        while let Some((at, limit)) = self.warps[index].choose(program) {
             if self.observer.steps()
                 && let Some(turn) = self.pause(index, at)
             {
@@ -297,11 +313,13 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
                 }
                 Stop::NeedsMembers(block) => {
                     let live = self.warps[index].live;
+                    let named = self.named_lanes(index, &split, block);
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
                     split.state = State::Members {
                         mask: split.mask,
                         live,
+                        named,
                     };
                     if self.observer.steps() {
                         self.take_back();
@@ -323,6 +341,23 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
         Ok(turn)
     }
 
+    /// The lanes that the `bar.warp.sync` of a block names. None where lanes name different ones,
+    /// and where the block has another operation.
+    fn named_lanes(&self, index: usize, split: &Split, block: u32) -> Option<u32> {
+        let block = &self.program().blocks[block as usize];
+        let code = &self.program().code[block.start as usize..block.end as usize];
+        if !code.iter().all(|inst| matches!(inst.op, Op::Nothing)) {
+            return None;
+        }
+        let frame = &self.warps[index].frames[split.frame as usize];
+        let named = &self.warps[index].regs32[frame.regs32 + block.members?.0 as usize];
+        let first = named[split.mask.trailing_zeros() as usize % LANES];
+        let is_same = |lane: usize| named[lane] == first;
+        super::warp_ops::lanes(split.mask)
+            .all(is_same)
+            .then_some(first)
+    }
+
     /// Runs the inner loop for a split.
     fn run_split(&mut self, index: usize, split: Split, limit: u32) -> Result<Stop, Box<Fault>> {
         let program = self.program();
@@ -333,6 +368,10 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
         let local_top = warp.local_top(program, &frame);
         let full = split.mask == warp.live;
         let live = warp.live;
+        let has_met = split.state == State::Met;
+        if has_met {
+            warp.set_state(split.mask, State::Ready);
+        }
         let mut run = Run {
             launch,
             program,
@@ -367,10 +406,15 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             grid_phase: &mut self.grid_phase,
             printed: &mut self.printed,
             live,
+            met: if has_met { u32::MAX } else { 0 },
             info: u32::MAX,
         };
         let outcome = simd::segment(launch.level, full, &mut run, split.block, split.mask, limit);
         let info = run.info;
+        if run.met != 0 {
+            // The share was used up before the lanes could go on.
+            self.warps[index].set_state(split.mask, State::Met);
+        }
         self.fuel += self.polls.end_segment();
         outcome.map_err(|fault| {
             let last = info;

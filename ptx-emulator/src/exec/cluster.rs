@@ -44,7 +44,7 @@ impl Peer {
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
-            cluster_barrier: match launch.is_cooperative() {
+            cluster_barrier: match launch.blocks_are_clusters() {
                 true => ClusterBarrier::new(count as usize),
                 false => ClusterBarrier::new(0),
             },
@@ -152,16 +152,22 @@ impl<O: EventSink> Worker<'_, '_, O> {
     }
 
     fn exchange(&mut self, rank: u32) {
-        let Some(peer) = self.peers.get_mut(rank as usize) else {
-            return;
-        };
+        let mut peers = std::mem::take(&mut self.peers);
+        if let Some(peer) = peers.get_mut(rank as usize) {
+            self.trade(peer);
+        }
+        self.peers = peers;
+    }
+
+    /// Makes another block the running one, and puts this one in its place.
+    pub(super) fn trade(&mut self, peer: &mut Peer) {
         std::mem::swap(&mut self.warps, &mut peer.warps);
         std::mem::swap(&mut self.shared, &mut peer.shared);
         std::mem::swap(&mut self.barriers, &mut peer.barriers);
         std::mem::swap(&mut self.awaited, &mut peer.awaited);
         std::mem::swap(&mut self.bulk, &mut peer.bulk);
         std::mem::swap(&mut self.block, &mut peer.block);
-        if self.launch.is_cooperative() {
+        if self.launch.blocks_are_clusters() {
             std::mem::swap(&mut self.cluster_barrier, &mut peer.cluster_barrier);
         }
     }

@@ -116,7 +116,7 @@ fn reads_workspace(program: &Program) -> bool {
 }
 
 /// What a block takes while it is resident, without the frames of functions that it calls.
-fn resident_bytes(program: &Program, threads: u64, shared_bytes: u32) -> u64 {
+pub(super) fn resident_bytes(program: &Program, threads: u64, shared_bytes: u32) -> u64 {
     let kernel = &program.functions[0];
     let of_lane = 4 * u64::from(kernel.regs32)
         + 8 * u64::from(kernel.regs64)

@@ -242,7 +242,8 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
                 self.set_object(address, fresh.pack());
             }
             BarrierAction::Invalidate => {
-                self.object(address, lane)?;
+                // Where there is none, a second destructor of one object for instance, a device
+                // notices nothing.
                 self.set_object(address, 0);
             }
             BarrierAction::Arrive {

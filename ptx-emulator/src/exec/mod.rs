@@ -29,6 +29,7 @@ mod matrix;
 mod mbarrier;
 mod mbarrier_object;
 mod micro_ops;
+mod parked;
 mod product;
 mod rare;
 mod replaced_sum;
@@ -61,6 +62,7 @@ use crate::observer::{
 };
 use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
+use parked::{Halt, Parked};
 pub(crate) use simd::{Level, Vectorised, run_at};
 
 impl Kernel {
@@ -221,8 +223,21 @@ fn work<O: EventSink>(
     fault: &Mutex<Option<(u64, Fault)>>,
 ) -> u64 {
     let mut worker = Worker::new(launch, observer);
-    while let Some((index, first)) = launch.next_group() {
-        let outcome = worker.run_group(index, first);
+    let mut parked = Parked::of(launch, worker.observer);
+    worker.may_park = parked.is_some();
+    loop {
+        let has_room = parked.as_ref().is_none_or(Parked::has_room);
+        let (index, outcome) = match has_room.then(|| launch.next_group()).flatten() {
+            Some((index, first)) => (index, worker.run_group(index, first)),
+            None => match parked.as_mut().and_then(|parked| worker.run_parked(parked)) {
+                Some(halted) => halted,
+                None => break,
+            },
+        };
+        if let (Ok(Halt::PutAside), Some(parked)) = (&outcome, &mut parked) {
+            worker.park(parked);
+            continue;
+        }
         if worker.observer.steps()
             && let Err(fault) = &outcome
         {
@@ -235,10 +250,13 @@ fn work<O: EventSink>(
                 *first = Some((index, *found));
             }
             launch.failed_group.fetch_min(index, Ordering::Relaxed);
-            break;
+            // Of the blocks that were put aside, only earlier ones run on.
+            if parked.is_none() {
+                break;
+            }
         }
     }
-    worker.finish()
+    worker.issued()
 }
 
 /// [`work`] for observers of all types, in one compiled form.

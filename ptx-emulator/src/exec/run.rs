@@ -80,6 +80,8 @@ pub(crate) struct Run<'r, 'l, O> {
     pub printed: &'r mut Vec<u8>,
     /// Lanes of the warp that have not exited.
     pub live: u32,
+    /// All lanes, if those that a `bar.warp.sync` names have come to one at other places.
+    pub met: u32,
     /// The instruction being executed.
     pub info: u32,
 }
@@ -104,7 +106,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             has_run = true;
             let current = &program.blocks[block as usize];
             if let Some(members) = current.members
-                && !self.has_members(members.0, mask)
+                && !self.has_members(members.0, mask | self.met)
             {
                 return Ok(Stop::NeedsMembers(block));
             }
@@ -114,6 +116,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                 return self.refuel(block);
             }
             *self.fuel -= cost;
+            self.met = 0;
             *self.visit += 1;
             self.observer.notify(Event::BasicBlock {
                 warp: &self.context,

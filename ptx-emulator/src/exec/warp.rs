@@ -35,7 +35,11 @@ pub(crate) enum State {
     Members {
         mask: u32,
         live: u32,
+        /// Of `bar.warp.sync`: the lanes that it names.
+        named: Option<u32>,
     },
+    /// For nothing more: the others have come to a `bar.warp.sync` as well, at another place.
+    Met,
     /// A barrier of the block.
     Barrier(u32),
     /// The phase of the mbarrier at an address.
@@ -51,7 +55,7 @@ impl State {
     fn is_parked(self) -> bool {
         matches!(
             self,
-            State::Barrier(_) | State::Phase(_) | State::Cluster | State::Polled
+            State::Barrier(_) | State::Phase(_) | State::Cluster | State::Polled | State::Met
         )
     }
 }
@@ -302,19 +306,54 @@ impl Warp {
         std::iter::once(at).chain(before..self.splits.len())
     }
 
+    /// Whether two frames are the same call, which lanes have made at different times: they are of
+    /// one function, and return to one place.
+    fn are_one_call(&self, one: u32, other: u32) -> bool {
+        let key = |frame: u32| {
+            let frame = &self.frames[frame as usize];
+            (frame.function, frame.parent, frame.call_block)
+        };
+        one != 0 && other != 0 && self.written.is_none() && key(one) == key(other)
+    }
+
+    /// Moves the registers of lanes from one frame to another one of the same function. Local
+    /// memory begins at the same place in both.
+    fn move_lanes(&mut self, program: &Program, mask: u32, from: u32, to: u32) {
+        let function = &program.functions[self.frames[from as usize].function as usize];
+        let [from, to] = [from, to].map(|frame| self.frames[frame as usize]);
+        for lane in super::warp_ops::lanes(mask) {
+            for row in 0..function.regs32 as usize {
+                self.regs32[to.regs32 + row][lane] = self.regs32[from.regs32 + row][lane];
+            }
+            for row in 0..function.regs64 as usize {
+                self.regs64[to.regs64 + row][lane] = self.regs64[from.regs64 + row][lane];
+            }
+        }
+        for row in 0..function.predicates as usize {
+            let moved = self.predicates[from.predicates + row] & mask;
+            let place = &mut self.predicates[to.predicates + row];
+            *place = *place & !mask | moved;
+        }
+    }
+
     /// Merges ready splits that are at the same block.
-    fn merge(&mut self) {
+    fn merge(&mut self, program: &Program) {
         let mut index = 0;
         while index < self.splits.len() {
             let split = self.splits[index];
             let mut other = index + 1;
             while other < self.splits.len() {
                 let candidate = self.splits[other];
-                if candidate.frame == split.frame
-                    && candidate.block == split.block
+                if candidate.block == split.block
+                    && (candidate.frame == split.frame
+                        || self.are_one_call(candidate.frame, split.frame))
                     && !candidate.state.is_parked()
                     && !split.state.is_parked()
                 {
+                    if candidate.frame != split.frame {
+                        let (from, to) = (candidate.frame, split.frame);
+                        self.move_lanes(program, candidate.mask, from, to);
+                    }
                     let into = &mut self.splits[index];
                     into.mask |= candidate.mask;
                     into.state = State::Ready;
@@ -337,9 +376,41 @@ impl Warp {
         }
     }
 
+    /// Sets the state of the split with these lanes.
+    pub(super) fn set_state(&mut self, mask: u32, state: State) {
+        if let Some(split) = self.splits.iter_mut().find(|split| split.mask == mask) {
+            split.state = state;
+        }
+    }
+
+    /// Lanes that wait at `bar.warp.sync` at different places, or in different calls, go on once
+    /// all are there that it names (PTX ISA, "bar.warp.sync").
+    fn meet(&mut self) {
+        let named = |split: &Split| match split.state {
+            State::Members { named, .. } => named,
+            _ => None,
+        };
+        for at in 0..self.splits.len() {
+            let Some(wanted) = named(&self.splits[at]) else {
+                continue;
+            };
+            let same = |split: &&Split| named(split) == Some(wanted);
+            let here = self.splits.iter().filter(same);
+            let here = here.fold(0, |here, split| here | split.mask);
+            if wanted & self.live & !here != 0 {
+                continue;
+            }
+            for split in &mut self.splits {
+                if named(split) == Some(wanted) {
+                    split.state = State::Met;
+                }
+            }
+        }
+    }
+
     /// The split to run next, and the block at which it reaches another one: the deepest frame
     /// first, then the lowest block.
-    pub(crate) fn choose(&mut self) -> Option<(usize, u32)> {
+    pub(crate) fn choose(&mut self, program: &Program) -> Option<(usize, u32)> {
         if let [split] = self.splits.as_mut_slice() {
             match split.state {
                 State::Ready => return Some((0, u32::MAX)),
@@ -347,20 +418,25 @@ impl Warp {
                     split.turns = 0;
                     return None;
                 }
-                State::Members { .. } => {}
+                State::Members { .. } | State::Met => {}
             }
         }
-        self.merge();
+        self.merge(program);
         let live = self.live;
         for split in &mut self.splits {
             // The number of lanes to wait for has changed: worth another attempt.
-            if let State::Members { mask, live: before } = split.state
+            if let State::Members {
+                mask, live: before, ..
+            } = split.state
                 && (mask != split.mask || before != live)
             {
                 split.state = State::Ready;
             }
         }
-        let ready = |split: &&Split| split.state == State::Ready;
+        let ready = |split: &&Split| matches!(split.state, State::Ready | State::Met);
+        if !self.splits.iter().any(|split| ready(&split)) {
+            self.meet();
+        }
         if self
             .splits
             .iter()
@@ -376,7 +452,7 @@ impl Warp {
             .splits
             .iter()
             .enumerate()
-            .filter(|(_, split)| split.state == State::Ready && split.turns < TURNS)
+            .filter(|(_, split)| ready(split) && split.turns < TURNS)
             .min_by_key(|(_, split)| {
                 let depth = frames[split.frame as usize].depth;
                 (std::cmp::Reverse(depth), split.block)

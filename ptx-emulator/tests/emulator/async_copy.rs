@@ -297,6 +297,16 @@ fn transactions_complete_a_phase() {
     assert_eq!(run(body, 32, &[9; 4]), [0, 1, 1, 2]);
 }
 
+/// NVIDIA's own tests destroy two objects that share their memory, one after the other.
+#[test]
+fn an_mbarrier_may_be_invalidated_twice() {
+    let body = format!(
+        ".shared .align 8 .b8 bar[8]; mov.u32 %r1, bar; mbarrier.init.shared.b64 [%r1], 1;
+         mbarrier.inval.shared.b64 [%r1]; mbarrier.inval.shared.b64 [%r1]; mov.u32 %r0, 7; {STORE}"
+    );
+    assert_eq!(run(&body, 1, &[0]), [7]);
+}
+
 #[test]
 fn wrong_use_of_an_mbarrier_is_a_fault() {
     let config = LaunchConfig::new([1, 1, 1], [1, 1, 1]);

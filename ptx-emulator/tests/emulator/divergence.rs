@@ -1,6 +1,6 @@
 //! Lanes that diverge, reconverge, wait for each other and exit.
 
-use crate::common::{STORE, fault, launch, module, run};
+use crate::common::{STORE, fault, launch, module, module_with, run, run_text};
 use ptx_emulator::{FaultKind, LaunchConfig};
 
 #[test]
@@ -275,4 +275,55 @@ fn the_budget_suffices_to_the_instruction() {
     launch(&text, &config, &mut [0]).expect("enough");
     config.instruction_budget = 25;
     assert!(launch(&text, &config, &mut [0]).is_err());
+}
+
+/// Lanes that call one function at different times: the first waits for what the last writes, and
+/// all meet in the function, at its barrier and at its exchange of values.
+#[test]
+fn lanes_meet_in_one_call_that_they_made_at_different_times() {
+    let declarations = ".func (.param .b32 out) votes(.param .b32 in) {
+             .reg .b32 %a<4>; .reg .pred %q; .local .align 4 .b8 kept[4];
+             ld.param.u32 %a1, [in]; st.local.u32 [kept], %a1; bar.warp.sync -1;
+             ld.local.u32 %a2, [kept]; and.b32 %a2, %a2, 1; setp.ne.u32 %q, %a2, 0;
+             vote.sync.ballot.b32 %a3, %q, -1; add.u32 %a3, %a3, %a1;
+             st.param.b32 [out], %a3; ret; }";
+    let body = format!(
+        ".shared .u32 flag; setp.ne.u32 %p1, %thread, 31; setp.ne.u32 %p2, %thread, 0;
+         @%p1 bra OTHERS;
+         WAIT: ld.volatile.shared.u32 %r1, [flag]; setp.eq.u32 %p3, %r1, 0; @%p3 bra WAIT;
+         bra.uni CALL;
+         OTHERS: @%p2 bra CALL;
+         mov.u32 %r1, 1; st.volatile.shared.u32 [flag], %r1;
+         CALL: {{ .param .b32 in; .param .b32 out; st.param.b32 [in], %thread;
+           call (out), votes, (in); ld.param.b32 %r0, [out]; }} {STORE}"
+    );
+    let expected: Vec<u32> = (0..32).map(|lane| 0xaaaa_aaaa + lane).collect();
+    let text = module_with(declarations, &body);
+    assert_eq!(run_text(&text, 32, &[0; 32]), expected);
+}
+
+/// `bar.warp.sync` in both arms of a branch, and in calls from both: one barrier.
+#[test]
+fn a_warp_barrier_may_stand_at_several_places() {
+    let declarations = ".func wait(.param .b32 names) { .reg .b32 %a;
+             ld.param.u32 %a, [names]; bar.warp.sync %a; ret; }";
+    let call = "{ .param .b32 names; st.param.b32 [names], %r3; call wait, (names); }";
+    for (one, other) in [
+        ("bar.warp.sync -1;", "bar.warp.sync %r3;"),
+        (call, call),
+        ("bar.warp.sync -1;", call),
+    ] {
+        let body = format!(
+            ".shared .align 4 .b8 cells[128]; mov.u32 %r1, cells; mov.u32 %r3, -1;
+             mad.lo.u32 %r2, %thread, 4, %r1; setp.lt.u32 %p1, %thread, 10;
+             @%p1 bra LOW;
+             mul.lo.u32 %r4, %thread, 3; st.shared.u32 [%r2], %r4; {one} bra.uni JOIN;
+             LOW: mul.lo.u32 %r4, %thread, 3; st.shared.u32 [%r2], %r4; {other}
+             JOIN: xor.b32 %r5, %thread, 31; mad.lo.u32 %r5, %r5, 4, %r1;
+             ld.shared.u32 %r0, [%r5]; {STORE}"
+        );
+        let expected: Vec<u32> = (0..32).map(|lane| 3 * (31 - lane)).collect();
+        let text = module_with(declarations, &body);
+        assert_eq!(run_text(&text, 32, &[0; 32]), expected, "{one} {other}");
+    }
 }

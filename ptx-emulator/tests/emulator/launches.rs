@@ -374,3 +374,84 @@ fn kernels_are_shared_between_threads() {
         Err(LaunchError::ArgumentCount { .. })
     ));
 }
+
+/// Blocks that wait for each other in an ordinary launch: on one worker none may run to its end
+/// before the others begin. Programs that make a barrier of the grid themselves do so.
+#[test]
+fn blocks_may_wait_for_later_blocks() {
+    let barrier = "atom.global.add.u32 %r2, [%base], 1;
+         WAIT: ld.volatile.global.u32 %r2, [%base]; setp.lt.u32 %p1, %r2, %r1; @%p1 bra WAIT;";
+    // Each block waits for the word that the next one writes.
+    let chain = "mov.u32 %r3, %ctaid.x; mad.wide.u32 %x1, %r3, 4, %base; add.u32 %r3, %r3, 1;
+         setp.eq.u32 %p1, %r3, %r1; @%p1 bra LAST;
+         WAIT: atom.global.add.u32 %r2, [%x1+4], 0; setp.eq.u32 %p1, %r2, 0; @%p1 bra WAIT;
+         LAST: atom.global.exch.b32 %r2, [%x1], %r3;";
+    for (body, expected) in [(barrier, [9, 0, 0]), (chain, [1, 2, 3])] {
+        for workers in [1, 2] {
+            let text = module(&format!("mov.u32 %r1, %nctaid.x; {body}"));
+            let mut config = config(9, 1);
+            config.workers = Some(workers);
+            config.instruction_budget = 1 << 28;
+            let mut data = [0; 10];
+            launch(&text, &config, &mut data).expect("runs");
+            assert_eq!(data[..3], expected, "{workers} workers");
+        }
+    }
+}
+
+/// A block that was put aside keeps its registers, shared memory, barriers and what it printed.
+#[test]
+fn a_block_that_waits_keeps_its_state() {
+    let declarations = ".extern .func (.param .b32 result) vprintf (
+             .param .b64 format, .param .b64 arguments);
+         .global .align 1 .b8 text[4] = {37, 117, 32, 0};";
+    let body = ".shared .align 4 .b8 own[256]; .local .align 8 .b8 list[8];
+         mov.u32 %r1, %ctaid.x; mov.u32 %r2, own; mad.lo.u32 %r3, %thread, 4, %r2;
+         mad.lo.u32 %r4, %r1, 100, %thread; st.shared.u32 [%r3], %r4;
+         setp.ne.u32 %p1, %thread, 0; @%p1 bra JOIN;
+         atom.global.add.u32 %r5, [%base], 1;
+         WAIT: ld.volatile.global.u32 %r5, [%base]; setp.lt.u32 %p2, %r5, 5; @%p2 bra WAIT;
+         st.local.u32 [list], %r1;
+         { .reg .b64 %a; .param .b64 format; .param .b64 values; .param .b32 count;
+           mov.u64 %a, text; cvta.global.u64 %a, %a; st.param.b64 [format], %a;
+           mov.u64 %a, list; cvta.local.u64 %a, %a; st.param.b64 [values], %a;
+           call.uni (count), vprintf, (format, values); }
+         JOIN: bar.sync 0; xor.b32 %r6, %thread, 33; mad.lo.u32 %r6, %r6, 4, %r2;
+         ld.shared.u32 %r7, [%r6]; xor.b32 %r8, %thread, 33; mad.lo.u32 %r8, %r1, 100, %r8;
+         setp.ne.u32 %p1, %r7, %r8; @%p1 trap;";
+    let kernel = kernel(&module_with(declarations, body));
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(4).expect("room");
+    memory.fill(data, 4, 0).expect("in bounds");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let mut config = config(5, 64);
+    config.workers = Some(1);
+    kernel.launch(&memory, &config, &args).expect("runs");
+    assert_eq!(memory.take_printed(), b"0 1 2 3 4 ");
+}
+
+/// Blocks tell each other a state and a value by one strong vector: CUB's scans and reductions by
+/// key do. PTX does not promise that it is whole, but GPUs perform it so.
+#[test]
+fn strong_vectors_are_whole_for_other_blocks() {
+    for (vector, elements) in [("v2.u64", "{%x2, %x3}"), ("v4.u32", "{%r2, %r3, %r4, %r5}")] {
+        let text = module(&format!(
+            "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; mov.u32 %r6, 0; @%p1 bra READ;
+             WRITE: add.u32 %r6, %r6, 1; cvt.u64.u32 %x2, %r6; mov.u64 %x3, %x2;
+             mov.u32 %r2, %r6; mov.u32 %r3, %r6; mov.u32 %r4, %r6; mov.u32 %r5, %r6;
+             st.relaxed.gpu.global.{vector} [%base], {elements};
+             setp.lt.u32 %p2, %r6, 200000; @%p2 bra WRITE;
+             bra.uni END;
+             READ: mov.u64 %x2, 0; mov.u64 %x3, 0; mov.u32 %r2, 0; mov.u32 %r5, 0;
+             ld.relaxed.gpu.global.{vector} {elements}, [%base];
+             setp.ne.u64 %p3, %x2, %x3; @%p3 trap; setp.ne.u32 %p3, %r2, %r5; @%p3 trap;
+             cvt.u32.u64 %r7, %x2; max.u32 %r7, %r7, %r2; setp.lt.u32 %p3, %r7, 200000;
+             @%p3 bra READ;
+             END:"
+        ));
+        let mut config = config(2, 1);
+        config.workers = Some(2);
+        launch(&text, &config, &mut [0; 4]).expect("runs");
+    }
+}

@@ -89,7 +89,7 @@ impl Paused for View<'_> {
             lanes: split.mask,
             instruction: self.program().instruction_of(split.block),
             state: match split.state {
-                State::Ready | State::Polled => LaneState::Ready,
+                State::Ready | State::Met | State::Polled => LaneState::Ready,
                 State::Members { .. } => LaneState::Members,
                 State::Barrier(id) => LaneState::Barrier(id),
                 State::Phase(address) => {
