@@ -147,8 +147,9 @@ impl EmulatedDevice {
             81 => shared << 10,
             87 => ratio,
             // Managed memory while a kernel runs, streams that wait for values and write them,
-            // cooperative launches, registered memory, virtual memory management, pools.
-            89 | 92..=95 | 99 | 102 | 115 | 122 | 123 => 1,
+            // cooperative launches, registered memory, which has its own address, virtual memory
+            // management, pools.
+            89 | 91..=95 | 99 | 102 | 115 | 122 | 123 => 1,
             21..=29 | 42..=49 | 52..=74 | 77 => image_limit(attribute),
             97 => optin << 10,
             106 => blocks,

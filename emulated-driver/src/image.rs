@@ -93,6 +93,13 @@ fn separate(place: Host, capability: u32) -> std::result::Result<String, (Code, 
             }
         }
     }
+    // Units of libraries may be machine code alone, as CUDA's device runtime is, which nvcc links
+    // with every program. A call of what they define is a fault that names it.
+    let has_ptx = texts.iter().any(|text| text.is_ok());
+    let lacks_ptx = |text: &std::result::Result<String, (Code, String)>| {
+        matches!(text, Err((Code::NO_BINARY_FOR_GPU, _)))
+    };
+    texts.retain(|text| !has_ptx || !lacks_ptx(text));
     let texts: std::result::Result<Vec<String>, _> = texts.into_iter().collect();
     match texts {
         Ok(texts) if !texts.is_empty() => Ok(link(&texts)),

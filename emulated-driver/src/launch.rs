@@ -366,7 +366,7 @@ pub(crate) fn run(
         Ok(_) => Ok(()),
         Err(LaunchError::Fault(fault)) => {
             if findings.is_empty() {
-                eprintln!("warpladder cuda: {fault}");
+                eprintln!("warpladder cuda: {fault}{}", hint(&fault.kind));
             }
             *lock(&current.context.sticky) = Some(of_fault(&fault.kind));
             Ok(())
@@ -375,6 +375,16 @@ pub(crate) fn run(
             eprintln!("warpladder cuda: {refused}");
             Err(of_refusal(&refused))
         }
+    }
+}
+
+/// What to add to the line of a fault: CUDA's device runtime is a library of machine code.
+fn hint(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::ExternalCall(name) if name.starts_with("cuda") => {
+            "; kernels that launch kernels need CUDA's device runtime, which is machine code"
+        }
+        _ => "",
     }
 }
 

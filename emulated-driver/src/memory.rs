@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use ptx_emulator::{HostStorage, MemoryError};
 
 use crate::code::{Code, Result};
+use crate::context::any_current;
 use crate::pages::{PAGE, Pages, keep_pages};
 use crate::pointer::Host;
 use crate::state::{Driver, Handle, lock};
@@ -129,12 +130,23 @@ impl Driver {
                 // pages.
                 let head = host % 4;
                 let start = Host::at_address(host - head).raw().cast();
-                let over = self.memory.alloc_over(bytes + head, 0, |_| {
-                    // SAFETY: the program registers memory that it keeps until it unregisters it,
-                    // and does not use it while a kernel does.
-                    unsafe { HostStorage::new(NonNull::new(start)?, bytes + head, Box::new(())) }
-                });
-                over.map(|address| address + head)
+                // SAFETY: the program registers memory that it keeps until it unregisters it, and
+                // does not use it while a kernel does.
+                let storage = || unsafe {
+                    HostStorage::new(NonNull::new(start)?, bytes + head, Box::new(()))
+                };
+                // Kernels know it by the program's own address, unless that is one of theirs.
+                let place = |storage| {
+                    let placed = self.memory.alloc_at(host - head, bytes + head, storage);
+                    placed.is_ok().then_some(host)
+                };
+                match storage().and_then(place) {
+                    Some(address) => Ok(address),
+                    None => {
+                        let over = self.memory.alloc_over(bytes + head, 0, |_| storage());
+                        over.map(|address| address + head)
+                    }
+                }
             }
         };
         let address = made.map_err(|error| of_memory_error(&error))?;
@@ -235,6 +247,25 @@ impl Driver {
             _ => false,
         });
         found.copied()
+    }
+
+    /// The variable of a module around an address: memory that the program has not allocated.
+    pub(crate) fn variable_at(&self, address: u64) -> Option<Allocated> {
+        let current = any_current().ok()?;
+        if !self.is_device_address(address) {
+            return None;
+        }
+        let mut all = self.memory.allocations().into_iter();
+        let (base, bytes) = all.find(|&(base, bytes)| address.wrapping_sub(base) < bytes)?;
+        Some(Allocated {
+            address: base,
+            bytes,
+            kind: Kind::EmulatedDevice,
+            device: current.context.device,
+            context: current.handle,
+            pool: 0,
+            id: base,
+        })
     }
 
     /// Whether the emulator has memory at an address: an allocation, or a module's variable.

@@ -11,12 +11,14 @@ use crate::state::{Handle, driver, initialise, lock};
 /// The newest CUDA whose programs find their functions here.
 const VERSION: c_int = 13_000;
 
+const MALLOC_HEAP_SIZE: u32 = 2;
+
 /// `CU_COMPUTEMODE_…`, stack, printf and heap sizes: the limits and their defaults.
 fn default_limit(limit: u32) -> Option<usize> {
     match limit {
         0 => Some(1024),
         1 => Some(8 << 20),
-        2 => Some(ptx_emulator::DEFAULT_HEAP_BYTES as usize),
+        MALLOC_HEAP_SIZE => Some(ptx_emulator::DEFAULT_HEAP_BYTES as usize),
         3 => Some(2),
         4 => Some(2048),
         5 => Some(64),
@@ -306,9 +308,8 @@ api! {
     fn cuCtxSetLimit(limit: c_uint, value: usize) {
         default_limit(limit).ok_or(Code::UNSUPPORTED_LIMIT)?;
         let current = current()?;
-        if limit == 2 && value > ptx_emulator::DEFAULT_HEAP_BYTES as usize {
-            eprintln!("warpladder cuda: the device heap keeps its {} bytes",
-                ptx_emulator::DEFAULT_HEAP_BYTES);
+        if limit == MALLOC_HEAP_SIZE && !current.driver.memory.set_heap_limit(value as u64) {
+            return Err(Code::INVALID_VALUE);
         }
         lock(&current.context.limits).insert(limit, value);
         Ok(())

@@ -313,7 +313,8 @@ fn find(address: u64) -> Result<Option<Allocated>> {
     let driver = driver()?;
     Ok(driver
         .allocation_at(address)
-        .or_else(|| driver.registered_at(address)))
+        .or_else(|| driver.registered_at(address))
+        .or_else(|| driver.variable_at(address)))
 }
 
 /// A `CUpointer_attribute`: up to 8 bytes of it.
@@ -687,5 +688,16 @@ api! {
 
     fn cuMemPoolSetAccess(pool: Handle, _list: Host, _count: usize) {
         driver()?.pools.get(pool).map(drop)
+    }
+
+    fn cuMemPoolGetAccess(to: Out<c_uint>, pool: Handle, location: In<[c_int; 2]>) {
+        let driver = driver()?;
+        driver.pools.get(pool)?;
+        // Every device reads and writes the memory of a pool, and the host does not.
+        let [place, device] = location.get()?;
+        to.set(match place {
+            1 => driver.device(device).map(|_| 3)?,
+            _ => 0,
+        })
     }
 }

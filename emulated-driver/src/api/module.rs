@@ -563,16 +563,44 @@ api! {
     fn cuLinkDestroy(link: Handle) { driver()?.links.remove(link).map(drop) }
 }
 
-/// Adds the one text that can be linked.
-fn link_input(link: Handle, kind: c_uint, mut bytes: Vec<u8>) -> Result {
+/// Adds a text, linked with those before it.
+fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
     const PTX: c_uint = 1;
+    const FAT_BINARY: c_uint = 2;
+    let capability = current()?.device().capability;
     let link = driver()?.links.get(link)?;
-    let mut text = lock(&link);
-    if kind != PTX || !text.is_empty() {
-        eprintln!("warpladder cuda: cuLinkAddData takes one PTX text: machine code cannot be run");
-        return Err(Code::NOT_SUPPORTED);
+    let mut linked = lock(&link);
+    let refuse = |(code, message): (Code, String)| {
+        eprintln!("warpladder cuda: cuLinkAddData: {message}");
+        code
+    };
+    let added = match kind {
+        PTX => image::of_text(bytes),
+        FAT_BINARY => {
+            let place = Host::at_address(bytes.as_ptr().expose_provenance() as u64);
+            image::ptx(place, 10 * capability.0 as u32 + capability.1 as u32)
+        }
+        _ => Err((
+            Code::NOT_SUPPORTED,
+            "takes PTX and fat binaries with PTX, since machine code cannot be run".to_string(),
+        )),
+    };
+    let mut texts = vec![added.map_err(refuse)?];
+    if !linked.is_empty() {
+        let before = image::of_text(linked.clone()).map_err(refuse)?;
+        texts.insert(0, before);
     }
-    bytes.push(0);
-    *text = bytes;
+    if let Some(name) = crate::link::shared_local(&texts) {
+        return Err(refuse((
+            Code::NOT_SUPPORTED,
+            format!("two texts have `{name}` for themselves: give it two names, or .visible"),
+        )));
+    }
+    let text = match &texts[..] {
+        [one] => one.clone(),
+        several => crate::link::link(several),
+    };
+    *linked = text.into_bytes();
+    linked.push(0);
     Ok(())
 }

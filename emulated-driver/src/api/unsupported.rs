@@ -76,7 +76,7 @@ unsupported! {
     cuMemBatchDecompressAsync cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync
     cuMemExportToShareableHandle cuMemGetDefaultMemPool cuMemGetHandleForAddressRange
     cuMemGetLocationInfo cuMemGetMemPool cuMemImportFromShareableHandle cuMemMapArrayAsync
-    cuMemPoolExportPointer cuMemPoolExportToShareableHandle cuMemPoolGetAccess
+    cuMemPoolExportPointer cuMemPoolExportToShareableHandle
     cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemPrefetchBatchAsync
     cuMemRangeGetAttribute cuMemRangeGetAttributes cuMemSetMemPool cuMemcpy3DBatchAsync
     cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync

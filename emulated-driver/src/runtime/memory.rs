@@ -286,4 +286,8 @@ runtime! {
     fn cudaMemPoolSetAccess(pool: Handle, list: Host, count: usize) {
         call::cuMemPoolSetAccess(pool, list, count)
     }
+
+    fn cudaMemPoolGetAccess(to: Out<c_uint>, pool: Handle, location: In<[c_int; 2]>) {
+        call::cuMemPoolGetAccess(to, pool, location)
+    }
 }

@@ -392,3 +392,114 @@ fn every_function_is_found_by_name_and_version() {
     }
     assert_eq!(find(c"cuNothing", 12_000), (500, 1, std::ptr::null()));
 }
+
+#[test]
+fn the_limit_of_the_device_heap_counts() {
+    context();
+    let (limit, mut now) = (16usize << 20, 0usize);
+    let to: *mut usize = &mut now;
+    assert_eq!(call!(cuCtxSetLimit(2 => c_uint, limit => usize)), 0);
+    assert_eq!(call!(cuCtxGetLimit(to => *mut usize, 2 => c_uint)), 0);
+    assert_eq!(now, limit);
+    let (code, module) = load(
+        ".version 7.0\n.target sm_70\n.address_size 64
+         .extern .func (.param .b64 result) malloc (.param .b64 bytes);
+         .visible .entry take(.param .u64 to) {
+             .reg .pred %p; .reg .b32 %r; .reg .b64 %rd<3>;
+             .param .b64 bytes; .param .b64 block;
+             mov.u32 %r, %tid.x; setp.ne.u32 %p, %r, 0; @%p ret;
+             ld.param.u64 %rd1, [to];
+             mov.u64 %rd2, 12000000; st.param.b64 [bytes], %rd2;
+             call.uni (block), malloc, (bytes);
+             ld.param.b64 %rd2, [block]; st.global.u64 [%rd1], %rd2;
+             ret;
+         }",
+    );
+    assert_eq!(code, 0);
+    let (code, take) = function(module, c"take");
+    assert_eq!(code, 0);
+    let data = alloc(8);
+    assert_eq!(launch(take, std::ptr::null_mut(), [data, 0, 0], 1), 0);
+    let mut block = [0; 2];
+    assert_eq!(download(data, &mut block), 0);
+    assert_ne!(block, [0; 2]);
+    // The heap is there now.
+    assert_eq!(call!(cuCtxSetLimit(2 => c_uint, 8 << 20 => usize)), 1);
+}
+
+#[test]
+fn a_pool_tells_who_may_access_its_memory() {
+    context();
+    let mut pool: Handle = NONE;
+    let to: *mut Handle = &mut pool;
+    assert_eq!(
+        call!(cuDeviceGetDefaultMemPool(to => *mut Handle, 0 => c_int)),
+        0
+    );
+    let access = |location: [c_int; 2]| {
+        let mut access = 9;
+        let (to, at): (*mut c_uint, *const [c_int; 2]) = (&mut access, &location);
+        let code = call!(cuMemPoolGetAccess(
+            to => *mut c_uint, pool => Handle, at => *const [c_int; 2]
+        ));
+        (code, access)
+    };
+    assert_eq!(access([1, 0]), (0, 3));
+    assert_eq!(access([2, 0]), (0, 0));
+    assert_eq!(access([1, 99]), (101, 9));
+}
+
+#[test]
+fn kernels_know_registered_memory_by_the_programs_address() {
+    context();
+    let (code, module) = load(ADD);
+    assert_eq!(code, 0);
+    let (code, add) = function(module, c"add");
+    assert_eq!(code, 0);
+    let mut words = vec![5u32; 100];
+    // From the second word on, so that the address is no page's.
+    let start = (&raw mut words[1]).expose_provenance() as u64;
+    assert_eq!(
+        call!(cuMemHostRegister_v2(start => u64, 64 * 4 => usize, 0 => c_uint)),
+        0
+    );
+    let mut found = 0;
+    let to: *mut u64 = &mut found;
+    let code = call!(cuMemHostGetDevicePointer_v2(to => *mut u64, start => u64, 0 => c_uint));
+    assert_eq!((code, found), (0, start));
+    assert_eq!(launch(add, NONE, [start; 3], 64), 0);
+    assert_eq!(call!(cuCtxSynchronize()), 0);
+    assert_eq!(call!(cuMemHostUnregister(start => u64)), 0);
+    assert_ne!(words[1], 5);
+    assert_eq!((words[0], words[65]), (5, 5));
+    // Now the address is the host's alone.
+    assert_eq!(launch(add, NONE, [start; 3], 64), 0);
+    assert_eq!(call!(cuCtxSynchronize()), 700);
+}
+
+#[test]
+fn the_address_of_a_variable_is_one_of_a_device() {
+    let context = context();
+    let (code, module) = load(ADD);
+    assert_eq!(code, 0);
+    let (mut address, mut bytes) = (0, 0);
+    let (to, length): (*mut u64, *mut usize) = (&mut address, &mut bytes);
+    let name = c"scale".as_ptr();
+    assert_eq!(
+        call!(cuModuleGetGlobal_v2(
+            to => *mut u64, length => *mut usize, module => Handle, name => *const c_char
+        )),
+        0
+    );
+    let attribute = |number: c_uint| {
+        let mut value = 0u64;
+        let to: *mut u64 = &mut value;
+        let code = call!(cuPointerGetAttribute(
+            to => *mut u64, number => c_uint, address => u64
+        ));
+        (code, value)
+    };
+    // Its context, and the type of memory: a device's.
+    assert_eq!(attribute(1), (0, context.expose_provenance() as u64));
+    assert_eq!(attribute(2), (0, 2));
+}

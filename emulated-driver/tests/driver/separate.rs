@@ -66,12 +66,17 @@ const HELPER: &str = r#"
 fn register(units: &[&str]) -> Handle {
     // The second word of a wrapper is the address of its fat binary.
     // SAFETY: the wrappers live as long as the test and have three words.
-    let image = |text: &&str| unsafe { *fat_binary(text).add(1) };
+    let image = |text: &str| unsafe { *fat_binary(text).add(1) };
+    // Without a text it has no entry at all.
+    let empty = Box::leak(Box::new([0x0010_0001_ba55_ed50u64, 0])).as_ptr();
+    let address = |place: *const u64| place.expose_provenance() as u64;
+    let image = |text: &&str| match text.is_empty() {
+        true => address(empty),
+        false => image(text),
+    };
     let mut list: Vec<u64> = units.iter().map(image).collect();
     list.push(0);
     let list = Box::leak(list.into_boxed_slice()).as_ptr();
-    let empty = Box::leak(Box::new([0x0010_0001_ba55_ed50u64, 0])).as_ptr();
-    let address = |place: *const u64| place.expose_provenance() as u64;
     // Version 2: separately compiled.
     let wrapper = [0x2_4662_43b1, address(empty), address(list)];
     let wrapper = Box::leak(Box::new(wrapper));
@@ -110,7 +115,57 @@ fn separately_compiled_units_are_linked() {
     context();
     assert_eq!(launch_caller(&[CALLER, HELPER]), (0, 0, 42));
     assert_eq!(launch_caller(&[HELPER, CALLER]), (0, 0, 42));
+    // A unit of machine code alone, as that of CUDA's device runtime.
+    assert_eq!(launch_caller(&[CALLER, "", HELPER]), (0, 0, 42));
     // Without any PTX, and without the unit that is called, where the call is the fault.
     assert_eq!(launch_caller(&[]).0, 209);
     assert_eq!(launch_caller(&[CALLER]), (0, 718, 0));
+}
+
+#[test]
+fn the_linker_takes_several_texts() {
+    context();
+    let link_all = |texts: &[&str]| {
+        let mut link: Handle = NONE;
+        let to: *mut Handle = &mut link;
+        let none = NONE;
+        assert_eq!(
+            call!(cuLinkCreate_v2(
+                0 => c_uint, none => Handle, none => Handle, to => *mut Handle
+            )),
+            0
+        );
+        let mut code = 0;
+        for text in texts {
+            code = call!(cuLinkAddData_v2(
+                link => Handle, 1 => c_uint, text.as_ptr() => *const u8, text.len() => usize,
+                none => Handle, 0 => c_uint, none => Handle, none => Handle
+            ));
+        }
+        (link, code)
+    };
+    let (link, code) = link_all(&[CALLER, HELPER]);
+    assert_eq!(code, 0);
+    let (mut image, mut bytes) = (NONE, 0usize);
+    let (to, length): (*mut Handle, *mut usize) = (&mut image, &mut bytes);
+    assert_eq!(
+        call!(cuLinkComplete(link => Handle, to => *mut Handle, length => *mut usize)),
+        0
+    );
+    let mut module: Handle = NONE;
+    let to: *mut Handle = &mut module;
+    assert_eq!(
+        call!(cuModuleLoadData(to => *mut Handle, image => Handle)),
+        0
+    );
+    let (code, caller) = function(module, c"caller");
+    assert_eq!(code, 0);
+    let data = alloc(4);
+    assert_eq!(launch(caller, NONE, [data, 0, 0], 1), 0);
+    let mut value = [0];
+    assert_eq!((download(data, &mut value), value), (0, [42]));
+    assert_eq!(call!(cuLinkDestroy(link => Handle)), 0);
+    // A name that both have for themselves.
+    let own = HELPER.replace(".visible .func", ".func");
+    assert_eq!(link_all(&[&own, &own]).1, 801);
 }
