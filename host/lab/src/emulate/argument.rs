@@ -70,7 +70,7 @@ pub enum ArgumentError {
     )]
     Form(String),
     /// Structs in each other, too many of them.
-    #[error("structs are nested more than {MAX_NESTING} deep: write their bytes as bytes:HEX")]
+    #[error("structs are nested more than {MAX_NESTING} times: write their bytes as bytes:HEX")]
     Nesting,
     /// Not a type.
     #[error(
@@ -332,15 +332,15 @@ mod tests {
     }
 
     #[test]
-    fn structs_nest_as_deep_as_the_error_says() {
-        let nested = |depth: usize| {
-            let text = "{".repeat(depth) + "u8:1" + &"}".repeat(depth);
+    fn structs_nest_as_often_as_the_error_says() {
+        let nested = |count: usize| {
+            let text = "{".repeat(count) + "u8:1" + &"}".repeat(count);
             text.parse::<Argument>()
         };
         assert!(nested(MAX_NESTING).is_ok());
-        for depth in [MAX_NESTING + 1, 100_000] {
-            let error = nested(depth).unwrap_err().to_string();
-            assert!(error.contains("more than 32 deep"), "{error}");
+        for count in [MAX_NESTING + 1, 100_000] {
+            let error = nested(count).unwrap_err().to_string();
+            assert!(error.contains("more than 32 times"), "{error}");
         }
     }
 }
