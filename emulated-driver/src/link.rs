@@ -5,6 +5,8 @@
 //! the texts, and of several definitions, which are `.weak`, the last one counts. nvcc gives names
 //! that are local to a file a hash of the file.
 
+use ptx_syntax::lexer::{Lexer, Token};
+
 /// The directives of a text's head. Each stands on a line of its own.
 const HEAD: [&str; 3] = [".version", ".target", ".address_size"];
 
@@ -40,46 +42,39 @@ pub(crate) fn link(texts: &[String]) -> String {
 /// Names of a text's functions and variables, and whether each is the text's own: without
 /// `.visible`, `.extern`, `.weak` and `.common`.
 fn names(text: &str) -> Vec<(&str, bool)> {
-    let is_word = |of: char| of.is_ascii_alphanumeric() || "_$%.".contains(of);
+    let mut lexer = Lexer::new(text, 0);
     let mut names = Vec::new();
-    let (mut braces, mut parentheses) = (0, 0);
+    // Braces and parentheses that are open.
+    let mut nesting = 0;
     let (mut kind, mut is_own, mut last) = (None, true, "");
-    for line in text.lines() {
-        let mut rest = line.split("//").next().unwrap_or_default();
-        while let Some(first) = rest.chars().next() {
-            let length = rest.find(|of| !is_word(of)).unwrap_or(rest.len());
-            let (token, after) = rest.split_at(length.max(first.len_utf8()));
-            rest = after;
-            let outside = braces == 0 && parentheses == 0;
-            match token {
-                "(" | ")" | "{" | "}" | ";" | "=" | "[" | "," if outside => {
-                    if let Some(kind) = kind.filter(|_| !last.is_empty()) {
-                        names.push((last, is_own && kind != ".entry"));
-                        last = "";
-                    }
-                    if token == "=" {
-                        kind = None;
-                    }
+    while let Ok((token, span)) = lexer.next()
+        && token != Token::End
+    {
+        let word = span.of(text);
+        match (token, word) {
+            (Token::Punctuation(b'(' | b'{' | b';' | b'=' | b'[' | b','), _) if nesting == 0 => {
+                if let Some(kind) = kind.filter(|_| !last.is_empty()) {
+                    names.push((last, is_own && kind != ".entry"));
+                    last = "";
                 }
-                ".func" | ".entry" | ".global" | ".const" | ".shared" if outside => {
-                    (kind, last) = (Some(token), "");
+                if word == "=" {
+                    kind = None;
                 }
-                ".visible" | ".extern" | ".weak" | ".common" if outside => is_own = false,
-                _ if outside && is_word(first) && first != '.' && !first.is_ascii_digit() => {
-                    last = token;
-                }
-                _ => {}
             }
-            match token {
-                "(" => parentheses += 1,
-                ")" => parentheses -= 1,
-                "{" => braces += 1,
-                "}" => braces -= 1,
-                _ => {}
+            (_, ".func" | ".entry" | ".global" | ".const" | ".shared") if nesting == 0 => {
+                (kind, last) = (Some(word), "");
             }
-            if matches!(token, "}" | ";") && braces == 0 && parentheses == 0 {
-                (kind, is_own, last) = (None, true, "");
-            }
+            (_, ".visible" | ".extern" | ".weak" | ".common") if nesting == 0 => is_own = false,
+            (Token::Word, _) if nesting == 0 && !word.starts_with('.') => last = word,
+            _ => {}
+        }
+        match word {
+            "(" | "{" => nesting += 1,
+            ")" | "}" => nesting -= 1,
+            _ => {}
+        }
+        if matches!(word, "}" | ";") && nesting == 0 {
+            (kind, is_own, last) = (None, true, "");
         }
     }
     names
@@ -122,6 +117,11 @@ mod tests {
         assert_eq!(
             found(variable, ".visible .entry k(.param .u64 table) { ret; }"),
             None
+        );
+        let commented = format!("/* {{ */\n.file 1 \"a{{.cu\"\n{variable}");
+        assert_eq!(
+            found(&commented, ".const .u32 table;"),
+            Some("table".to_string())
         );
         let declared = ".extern .global .u32 table;";
         assert_eq!(found(declared, ".visible .global .u32 table = 3;"), None);

@@ -505,8 +505,8 @@ pub(crate) fn reserve_shared(program: &mut Program) {
     let is_wanted =
         |constant: Constant| matches!(constant, Constant::Special(Special::ReservedShared(_)));
     let is_read = program.functions.iter().any(|function| {
-        let narrow = function.constants32.iter().any(|of| is_wanted(of.1));
-        narrow || function.constants64.iter().any(|of| is_wanted(of.1))
+        let in_words = function.constants32.iter().any(|of| is_wanted(of.1));
+        in_words || function.constants64.iter().any(|of| is_wanted(of.1))
     });
     if !is_read {
         return;

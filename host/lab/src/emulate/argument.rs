@@ -253,10 +253,10 @@ impl Content {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Argument {
+    pub fn parse(text: &str) -> Argument {
         text.parse()
             .unwrap_or_else(|error| panic!("{text}: {error}"))
     }

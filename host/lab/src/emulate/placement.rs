@@ -250,12 +250,8 @@ fn read_file(
 
 #[cfg(test)]
 mod tests {
+    use super::super::argument::tests::parse;
     use super::*;
-
-    fn parse(text: &str) -> Argument {
-        text.parse()
-            .unwrap_or_else(|error| panic!("{text}: {error}"))
-    }
 
     #[test]
     fn arguments_are_placed_in_order() {
