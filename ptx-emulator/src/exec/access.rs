@@ -244,6 +244,9 @@ impl<O: EventSink> Run<'_, '_, O> {
         if load.strong && launch.is_cooperative() {
             self.note_poll(space, &addresses, mask);
         }
+        if O::ACCESSES && load.strong && space == Space::Global {
+            self.activity.note(true, false);
+        }
         if self.load_together(index, space, &addresses, mask, bytes) {
             return Ok(());
         }
@@ -318,6 +321,9 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
         if store.strong && launch.is_cooperative() {
             self.note_action();
+        }
+        if O::ACCESSES && store.strong && space == Space::Global {
+            self.activity.note(false, true);
         }
         Ok(())
     }

@@ -29,13 +29,37 @@ impl<O: EventSink> Run<'_, '_, O> {
         let in_order = self.observer.strong_in_order() && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
+        let operands = self.operands_if_noted(atomic, space);
         if !self.atomic_together(atomic, space, &addresses, mask) {
             self.atomic_lanes(atomic, space, &addresses, mask)?;
+        }
+        if let Some(operands) = operands {
+            let writes = lanes(mask).any(|lane| self.has_written(atomic, operands[lane], lane));
+            self.activity.note(atomic.destination.is_some(), writes);
         }
         if launch.is_cooperative() {
             self.note_action();
         }
         Ok(())
+    }
+
+    /// The operands of an atomic on global memory, where it is of interest whether it writes.
+    #[inline(always)]
+    fn operands_if_noted(&self, atomic: &Atomic, space: Space) -> Option<[u64; LANES]> {
+        let is_noted = O::ACCESSES && space == Space::Global && self.activity.is_noted();
+        let operand = |lane| read(&self.r, atomic.operand, lane);
+        is_noted.then(|| std::array::from_fn(operand))
+    }
+
+    /// Whether an atomic may have changed memory, which has been executed with an operand.
+    fn has_written(&self, atomic: &Atomic, operand: u64, lane: usize) -> bool {
+        let old = atomic.destination.map(|old| read(&self.r, old, lane));
+        match atomic.function {
+            AtomicFunction::Add | AtomicFunction::Or | AtomicFunction::Xor => operand != 0,
+            AtomicFunction::Exchange => old != Some(operand),
+            AtomicFunction::CompareExchange => old.is_none_or(|old| old == operand),
+            _ => true,
+        }
     }
 
     fn atomic_lanes(
@@ -120,6 +144,9 @@ impl<O: EventSink> Run<'_, '_, O> {
             }
             if launch.is_cooperative() && kind != AccessKind::Load {
                 self.note_action();
+            }
+            if O::ACCESSES && space == Space::Global {
+                self.activity.note(kind != AccessKind::Store, new.is_some());
             }
             if let Some(destination) = atomic.destination {
                 for (reg, value) in destination.into_iter().zip(old) {

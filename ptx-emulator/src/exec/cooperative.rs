@@ -7,8 +7,9 @@
 
 use super::Launch;
 use super::barrier::{BarrierState, POLL};
-use super::block::{Round, Turn, Worker};
+use super::block::Worker;
 use super::run::Run;
+use super::turn::{Round, Turn};
 use super::vector::LANES;
 use super::warp::Warp;
 use super::warp_ops::lanes;

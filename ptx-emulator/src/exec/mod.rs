@@ -17,6 +17,7 @@ mod convert;
 mod cooperative;
 mod double;
 mod element;
+mod exchange;
 mod fast_access;
 mod float;
 mod gather;
@@ -43,6 +44,7 @@ mod tensor_sum;
 mod texels;
 mod texture;
 mod transfer;
+mod turn;
 mod vector;
 mod video;
 mod warp;
@@ -58,11 +60,11 @@ use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
 use crate::observer::{
-    Event, EventSink, Indirect, LaunchContext, NoObserver, ObservedLaunch, Observer,
+    Event, EventSink, Forks, Indirect, LaunchContext, NoObserver, ObservedLaunch, Observer,
 };
 use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
-use parked::{Halt, Parked};
+use parked::{Halt, Parked, Patience};
 pub(crate) use simd::{Level, Vectorised, run_at};
 
 impl Kernel {
@@ -119,7 +121,9 @@ impl ObservedLaunch<'_> {
             simd::Level::detect(),
             self,
             observer,
-            |launch, own, fault| work_indirectly(launch, &mut Indirect::new(own), fault),
+            |launch, own, fault| {
+                work_indirectly(launch, &mut Indirect::new(&mut Forks::new(own)), fault)
+            },
         )
     }
 }
@@ -224,7 +228,7 @@ fn work<O: EventSink>(
 ) -> u64 {
     let mut worker = Worker::new(launch, observer);
     let mut parked = Parked::of(launch, worker.observer);
-    worker.may_park = parked.is_some();
+    worker.patience = parked.as_ref().map(|_| Patience::of::<O>());
     loop {
         let has_room = parked.as_ref().is_none_or(Parked::has_room);
         let (index, outcome) = match has_room.then(|| launch.next_group()).flatten() {
@@ -255,6 +259,9 @@ fn work<O: EventSink>(
                 break;
             }
         }
+    }
+    if let Some(parked) = parked {
+        parked.end(worker.observer);
     }
     worker.issued()
 }

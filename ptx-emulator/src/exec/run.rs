@@ -5,8 +5,10 @@ use super::access_pattern::AccessPattern;
 use super::async_copy::CopyQueue;
 use super::cluster::Peer;
 use super::cooperative::Polls;
+use super::exchange::{Exchanged, Present};
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
+use super::parked::Activity;
 use super::simd::Instructions;
 use super::vector::{LANES, Lanes32, Registers, collect};
 use super::warpgroup::WgmmaQueue;
@@ -74,14 +76,18 @@ pub(crate) struct Run<'r, 'l, O> {
     pub clock_reads: &'r mut u64,
     /// In a cooperative launch: what the warp has done that concerns other blocks.
     pub polls: &'r mut Polls,
+    /// What the block has done that shows whether it waits for others.
+    pub activity: &'r mut Activity,
     /// The last known phase of the grid's barrier.
     pub grid_phase: &'r mut bool,
     /// What the group of blocks has printed.
     pub printed: &'r mut Vec<u8>,
     /// Lanes of the warp that have not exited.
     pub live: u32,
-    /// All lanes, if those that a `bar.warp.sync` names have come to one at other places.
+    /// All lanes, if those of the member mask have come to the same operation at other places.
     pub met: u32,
+    /// What lanes have got that did so.
+    pub exchanged: Option<&'r mut Exchanged>,
     /// The instruction being executed.
     pub info: u32,
 }
@@ -116,7 +122,6 @@ impl<O: EventSink> Run<'_, '_, O> {
                 return self.refuel(block);
             }
             *self.fuel -= cost;
-            self.met = 0;
             *self.visit += 1;
             self.observer.notify(Event::BasicBlock {
                 warp: &self.context,
@@ -127,6 +132,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             let (code, ops) = (&program.code[range.clone()], &program.micro_ops[range]);
             match current.members {
                 None => self.straight::<V, FULL>(code, ops, mask)?,
+                Some(members) if self.met != 0 => self.take_exchanged(code, members.0, mask),
                 Some(members) => self.exec_sync((code, ops), members.0, mask)?,
             }
             match &current.terminator {
@@ -257,11 +263,8 @@ impl<O: EventSink> Run<'_, '_, O> {
             .iter()
             .fold(0, |any, members| any | (members ^ first));
         for (inst, op) in code.iter().zip(ops) {
-            self.info = inst.info;
-            self.observe_instruction(inst.info, mask);
-            if O::WARP_SYNCS {
-                self.observe_sync(inst, &members, mask);
-            }
+            let (lanes, is_first) = (mask, true);
+            self.observe_exchange(inst, &members, mask, Present { lanes, is_first });
             let mut group = match different {
                 0 => mask,
                 _ => collect(|lane| members[lane] == first) & mask,
@@ -287,7 +290,23 @@ impl<O: EventSink> Run<'_, '_, O> {
         Ok(())
     }
 
-    fn observe_sync(&mut self, inst: &Inst, members: &Lanes32, mask: u32) {
+    /// Lanes execute a `.sync` operation, maybe with others at other places.
+    #[inline(always)]
+    pub(super) fn observe_exchange(
+        &mut self,
+        inst: &Inst,
+        members: &Lanes32,
+        mask: u32,
+        present: Present,
+    ) {
+        self.info = inst.info;
+        self.observe_instruction(inst.info, mask);
+        if O::WARP_SYNCS {
+            self.observe_sync(inst, members, mask, present);
+        }
+    }
+
+    fn observe_sync(&mut self, inst: &Inst, members: &Lanes32, mask: u32, present: Present) {
         let sources = match inst.op {
             Op::Shuffle(index) => {
                 let op = &self.program.shuffles[index as usize];
@@ -302,6 +321,8 @@ impl<O: EventSink> Run<'_, '_, O> {
                 _ => WarpSyncKind::Exchange,
             },
             mask,
+            present: present.lanes,
+            is_first: present.is_first,
             members,
             sources: sources.as_ref(),
         };

@@ -2,6 +2,7 @@
 
 use super::Launch;
 use super::async_copy::CopyQueue;
+use super::exchange::Exchanged;
 use super::run::RawFault;
 use super::vector::{LANES, Lanes32, collect};
 use super::warpgroup::WgmmaQueue;
@@ -35,10 +36,8 @@ pub(crate) enum State {
     Members {
         mask: u32,
         live: u32,
-        /// Of `bar.warp.sync`: the lanes that it names.
-        named: Option<u32>,
     },
-    /// For nothing more: the others have come to a `bar.warp.sync` as well, at another place.
+    /// For nothing more: the others have come to the same operation as well, at another place.
     Met,
     /// A barrier of the block.
     Barrier(u32),
@@ -86,6 +85,8 @@ pub(crate) struct Warp {
     pub bulk_groups: [u32; LANES],
     pub frames: Vec<Frame>,
     pub splits: Vec<Split>,
+    /// What lanes have got that met others at different places, once any has.
+    pub exchanged: Option<Box<Exchanged>>,
     /// Lanes that have not exited.
     pub live: u32,
     /// Of a kernel that is decoded for stepping: which lanes have written which registers.
@@ -112,6 +113,7 @@ impl Warp {
             bulk_groups: [0; LANES],
             frames: Vec::new(),
             splits: Vec::new(),
+            exchanged: None,
             live: 0,
             written: program.symbols.is_some().then(Box::default),
         };
@@ -383,31 +385,6 @@ impl Warp {
         }
     }
 
-    /// Lanes that wait at `bar.warp.sync` at different places, or in different calls, go on once
-    /// all are there that it names (PTX ISA, "bar.warp.sync").
-    fn meet(&mut self) {
-        let named = |split: &Split| match split.state {
-            State::Members { named, .. } => named,
-            _ => None,
-        };
-        for at in 0..self.splits.len() {
-            let Some(wanted) = named(&self.splits[at]) else {
-                continue;
-            };
-            let same = |split: &&Split| named(split) == Some(wanted);
-            let here = self.splits.iter().filter(same);
-            let here = here.fold(0, |here, split| here | split.mask);
-            if wanted & self.live & !here != 0 {
-                continue;
-            }
-            for split in &mut self.splits {
-                if named(split) == Some(wanted) {
-                    split.state = State::Met;
-                }
-            }
-        }
-    }
-
     /// The split to run next, and the block at which it reaches another one: the deepest frame
     /// first, then the lowest block.
     pub(crate) fn choose(&mut self, program: &Program) -> Option<(usize, u32)> {
@@ -425,24 +402,27 @@ impl Warp {
         let live = self.live;
         for split in &mut self.splits {
             // The number of lanes to wait for has changed: worth another attempt.
-            if let State::Members {
-                mask, live: before, ..
-            } = split.state
+            if let State::Members { mask, live: before } = split.state
                 && (mask != split.mask || before != live)
             {
                 split.state = State::Ready;
             }
         }
         let ready = |split: &&Split| matches!(split.state, State::Ready | State::Met);
-        if !self.splits.iter().any(|split| ready(&split)) {
-            self.meet();
+        let is_waiting = |split: &&Split| matches!(split.state, State::Members { .. });
+        let have_used_shares = |splits: &[Split]| {
+            let mut ready = splits.iter().filter(ready);
+            ready.all(|split| split.turns >= TURNS)
+        };
+        // Lanes of one place meet others only where some name other masks than the rest.
+        let least = match have_used_shares(&self.splits) {
+            true => 1,
+            false => 2,
+        };
+        if self.splits.iter().filter(is_waiting).count() >= least {
+            self.meet(program);
         }
-        if self
-            .splits
-            .iter()
-            .filter(ready)
-            .all(|split| split.turns >= TURNS)
-        {
+        if have_used_shares(&self.splits) {
             for split in &mut self.splits {
                 split.turns = 0;
             }

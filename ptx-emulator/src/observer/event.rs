@@ -67,6 +67,10 @@ pub struct WarpSync<'a> {
     pub kind: WarpSyncKind,
     /// The lanes that execute it, one bit each.
     pub mask: u32,
+    /// The lanes that take part: those of `mask`, and those that do the same at other places.
+    pub present: u32,
+    /// Whether none of them has been reported before, nor gone on.
+    pub is_first: bool,
     /// The member mask that each lane gives; those of lanes outside of `mask` mean nothing.
     pub members: &'a [u32; 32],
     /// Of a shuffle: the lane from which each lane reads; its own where that is out of range.

@@ -9,7 +9,7 @@ pub(crate) use access::{Form, RepeatedAccess, RepeatedLoads};
 pub use event::{
     BarrierComplete, Event, Interest, LaunchContext, WarpContext, WarpSync, WarpSyncKind,
 };
-pub(crate) use sink::{EventSink, Indirect};
+pub(crate) use sink::{EventSink, Forks, Indirect};
 
 use crate::error::LaunchError;
 use crate::kernel::Kernel;
@@ -21,7 +21,8 @@ use crate::stepping::{Paused, Resume};
 ///
 /// Every worker thread has an observer of its own, made by [`Observer::fork`] and merged through
 /// [`Observer::join`] in the order of the workers; a block runs on one worker from start to end,
-/// and those of a cluster or of a cooperative launch do so in turn.
+/// and those of a cluster or of a cooperative launch do so in turn. A block of another launch that
+/// waits for others may be put aside, and keeps its observer: the worker goes on with one more.
 ///
 /// The executor that serves all types of observers is compiled with this crate. An event outside of
 /// [`Observer::INTEREST`] costs it a test, any other one a call through a table. For an observer

@@ -5,6 +5,9 @@ use crate::stepping::{Paused, Resume};
 
 /// Where the executor's events go.
 pub(crate) trait EventSink {
+    /// One more observer of the launch, for a block that is put aside.
+    type Fork;
+
     /// Whether addresses are collected. This and the next ones are known to the compiler, which
     /// then leaves out what makes such events.
     const ACCESSES: bool;
@@ -24,9 +27,20 @@ pub(crate) trait EventSink {
 
     /// [`Observer::paused`].
     fn paused(&mut self, paused: &dyn Paused) -> Resume;
+
+    /// [`Observer::fork`], of this observer or of another fork.
+    fn new_fork(&mut self, of: Option<&Self::Fork>) -> Self::Fork;
+
+    /// Trades places with a fork: events go to it from now on.
+    fn trade(&mut self, fork: &mut Self::Fork);
+
+    /// [`Observer::join`].
+    fn take_in(&mut self, fork: Self::Fork);
 }
 
 impl<O: Observer> EventSink for O {
+    type Fork = O;
+
     const ACCESSES: bool = O::INTEREST.contains(Interest::ACCESS);
     const ASYNC_ACCESSES: bool = O::INTEREST.contains(Interest::ASYNC_ACCESS);
     const WARP_SYNCS: bool = O::INTEREST.contains(Interest::WARP_SYNC);
@@ -51,6 +65,18 @@ impl<O: Observer> EventSink for O {
     fn paused(&mut self, paused: &dyn Paused) -> Resume {
         Observer::paused(self, paused)
     }
+
+    fn new_fork(&mut self, of: Option<&O>) -> O {
+        of.unwrap_or(self).fork()
+    }
+
+    fn trade(&mut self, fork: &mut O) {
+        std::mem::swap(self, fork);
+    }
+
+    fn take_in(&mut self, fork: O) {
+        self.join(fork);
+    }
 }
 
 /// An observer of any type behind a table of its functions.
@@ -62,7 +88,7 @@ pub(crate) struct Indirect<'o> {
 }
 
 impl<'o> Indirect<'o> {
-    pub(crate) fn new<O: Observer>(observer: &'o mut O) -> Self {
+    pub(crate) fn new<O: Observer>(observer: &'o mut Forks<'_, O>) -> Self {
         Indirect {
             observer,
             interest: O::INTEREST,
@@ -73,6 +99,9 @@ impl<'o> Indirect<'o> {
 }
 
 impl EventSink for Indirect<'_> {
+    /// Its number among [`Forks`].
+    type Fork = usize;
+
     const ACCESSES: bool = true;
     const ASYNC_ACCESSES: bool = true;
     const WARP_SYNCS: bool = true;
@@ -97,6 +126,18 @@ impl EventSink for Indirect<'_> {
     fn paused(&mut self, paused: &dyn Paused) -> Resume {
         self.observer.paused(paused)
     }
+
+    fn new_fork(&mut self, of: Option<&usize>) -> usize {
+        self.observer.new_fork(of.copied())
+    }
+
+    fn trade(&mut self, fork: &mut usize) {
+        self.observer.trade(*fork);
+    }
+
+    fn take_in(&mut self, fork: usize) {
+        self.observer.take_in(fork);
+    }
 }
 
 /// The part of [`Observer`] that a running block calls.
@@ -104,14 +145,54 @@ trait Receiver {
     fn event(&mut self, event: Event<'_>);
 
     fn paused(&mut self, paused: &dyn Paused) -> Resume;
+
+    fn new_fork(&mut self, of: Option<usize>) -> usize;
+
+    fn trade(&mut self, fork: usize);
+
+    fn take_in(&mut self, fork: usize);
 }
 
-impl<O: Observer> Receiver for O {
+/// An observer and its forks, by number.
+pub(crate) struct Forks<'o, O> {
+    observer: &'o mut O,
+    forks: Vec<Option<O>>,
+}
+
+impl<'o, O> Forks<'o, O> {
+    pub(crate) fn new(observer: &'o mut O) -> Self {
+        Forks {
+            observer,
+            forks: Vec::new(),
+        }
+    }
+}
+
+impl<O: Observer> Receiver for Forks<'_, O> {
     fn event(&mut self, event: Event<'_>) {
-        Observer::event(self, event);
+        self.observer.event(event);
     }
 
     fn paused(&mut self, paused: &dyn Paused) -> Resume {
-        Observer::paused(self, paused)
+        Observer::paused(self.observer, paused)
+    }
+
+    fn new_fork(&mut self, of: Option<usize>) -> usize {
+        let known = of.and_then(|of| self.forks.get(of)?.as_ref());
+        let new = known.unwrap_or(self.observer).fork();
+        self.forks.push(Some(new));
+        self.forks.len() - 1
+    }
+
+    fn trade(&mut self, fork: usize) {
+        if let Some(Some(fork)) = self.forks.get_mut(fork) {
+            std::mem::swap(self.observer, fork);
+        }
+    }
+
+    fn take_in(&mut self, fork: usize) {
+        if let Some(fork) = self.forks.get_mut(fork).and_then(Option::take) {
+            self.observer.join(fork);
+        }
     }
 }

@@ -124,6 +124,14 @@ impl Span {
     }
 }
 
+/// What blocks have observed of each other.
+pub(super) struct Seen<'a> {
+    /// Of each block, by its number: the blocks whose writes it has acquired.
+    pub(super) blocks: &'a HashMap<u32, BlockSet>,
+    /// The group of blocks whose fault has ended the launch: later ones do not count.
+    pub(super) last: Option<u64>,
+}
+
 /// The blocks that wrote to the cells of an allocation, or that read them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockAccesses {
@@ -470,24 +478,29 @@ impl CrossBlockRaces {
             || reads.is_none() && strong.is_none() && self.writes.is_single(row)
     }
 
-    /// Adds the conflicts over an allocation at `base`. `seen`: of each block, the blocks whose
-    /// writes it has acquired.
+    /// Adds the conflicts over an allocation at `base`.
     pub(super) fn report(
         &self,
         geometry: &LaunchGeometry,
         base: u64,
-        seen: &HashMap<u32, BlockSet>,
+        seen: &Seen<'_>,
         tally: &mut Tally,
     ) {
         if !self.wrote && self.strong.is_none() {
             return;
         }
         let has_seen = |block: u32, other: u32| {
-            let seen = seen.get(&block);
+            let seen = seen.blocks.get(&block);
             seen.is_some_and(|seen| seen.contains(u64::from(other) - 1))
         };
+        let index_of = |block: u32| geometry.group_index(geometry.block_at(u64::from(block) - 1));
+        let counts = |block: u32| seen.last.is_none_or(|last| index_of(block) <= last);
         let free = |(a, by_a): (u32, Origin), (b, by_b): (u32, Origin)| {
-            a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
+            a != b
+                && counts(a)
+                && counts(b)
+                && !(by_a.acquired() && has_seen(a, b))
+                && !(by_b.acquired() && has_seen(b, a))
         };
         let rows = (0..self.writes.rows.len()).filter(|&row| !self.is_quiet_row(row));
         let cells = rows.flat_map(|row| row * LANES..(row + 1) * LANES);

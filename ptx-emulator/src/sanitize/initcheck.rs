@@ -32,8 +32,8 @@ use crate::observer::{
 /// launch: but of what is read before a barrier of the grid and written behind it by another block,
 /// the read is reported.
 ///
-/// The findings of a launch are the same for any number of worker threads. A launch that ends in a
-/// fault has none, since how far its other blocks have come depends on chance.
+/// The findings of a launch are the same for any number of worker threads. Of a launch that ends in
+/// a fault, those of the block that faulted and of the blocks before it are kept.
 #[derive(Clone, Debug, Default)]
 pub struct Initcheck {
     geometry: LaunchGeometry,
@@ -262,7 +262,7 @@ impl Initcheck {
         if let Some(fault) = fault {
             // What was found before the budget was used up stays.
             if !matches!(fault.kind, FaultKind::Budget(_)) {
-                self.tally.clear();
+                self.tally.keep_before_fault(&self.geometry, fault);
             }
         } else {
             self.judge_early_reads();

@@ -92,6 +92,15 @@ impl LaunchGeometry {
         (at_z * y + at_y) * x + at_x
     }
 
+    /// Linear index of the group of blocks that a block is in: workers take them in this order.
+    pub(super) fn group_index(&self, block: [u32; 3]) -> u64 {
+        let extents: [u32; 3] = std::array::from_fn(|axis| self.group[axis].max(1));
+        let groups: [u32; 3] = std::array::from_fn(|axis| self.grid[axis] / extents[axis]);
+        let [x, y, _] = groups.map(u64::from);
+        let [at_x, at_y, at_z] = std::array::from_fn(|axis| u64::from(block[axis] / extents[axis]));
+        (at_z * y + at_y) * x + at_x
+    }
+
     /// Number of blocks that are watched at once.
     pub(super) fn group_blocks(&self) -> u32 {
         self.group.iter().product::<u32>().max(1)

@@ -164,8 +164,8 @@ impl Sanitizer {
             }
             Event::LaunchEnd { launch, fault } => {
                 let ends_early = |fault: &Fault| !matches!(fault.kind, FaultKind::Budget(_));
-                if fault.is_some_and(ends_early) {
-                    self.variables.clear();
+                if let Some(fault) = fault.filter(|&fault| ends_early(fault)) {
+                    self.variables.keep_before_fault(fault);
                 }
                 if self.initcheck.is_none() {
                     launch.memory.assume_written();

@@ -11,6 +11,7 @@ use super::finding::Problem;
 use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
 use super::tally::{Actor, Example, Tally};
+use crate::error::Fault;
 use crate::ir::{InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};
@@ -107,14 +108,13 @@ impl SharedVariables {
         self.tally.merge(worker.tally);
     }
 
-    /// What was found; after a fault nothing, since how far other blocks have come depends on
-    /// chance.
+    /// What was found; after a fault, in the block that faulted and in those before it.
     pub(super) fn findings(&self) -> Vec<super::Finding> {
         self.tally.findings(&self.geometry)
     }
 
-    pub(super) fn clear(&mut self) {
-        self.tally.clear();
+    pub(super) fn keep_before_fault(&mut self, fault: &Fault) {
+        self.tally.keep_before_fault(&self.geometry, fault);
     }
 
     /// Different problems so far.

@@ -18,8 +18,8 @@ use crate::observer::{
 ///
 /// - A barrier that some threads of the block never reach although they have not exited ends the
 ///   launch as a deadlock. If they have exited, that is a warning: older GPUs waited for them.
-/// - The lanes of a warp must reach an aligned barrier together (PTX ISA, "bar"). Lanes that reach
-///   it one after the other are reported, and so are lanes that access memory after a barrier at
+/// - The lanes of a warp must execute the same aligned barrier instruction (PTX ISA, "bar"). Lanes
+///   that reach different ones are reported, and so are lanes that access memory after a barrier at
 ///   which others of their warp still wait.
 /// - A lane that executes a `.sync` operation must be in its member mask, and all lanes of the mask
 ///   must give the same one; a shuffle must read from one of them (PTX ISA, "shfl.sync").
@@ -154,14 +154,19 @@ impl Synccheck {
                 mask: arriving,
             };
         };
-        let first = Self::actor(warp, waiting.instruction, waiting.mask);
-        let second = Self::actor(warp, id, arriving);
-        let detail = format!(
-            "{} lanes of the warp wait already when {} others arrive",
-            waiting.mask.count_ones(),
-            arriving.count_ones()
-        );
-        self.report(Problem::DivergentBarrier, detail, first, Some(second));
+        // Where some lanes poll or compute for long, the executor lets the others run ahead of them,
+        // up to the barrier at which all would have joined.
+        let is_same = (waiting.instruction, waiting.barrier) == (id, barrier);
+        if !is_same || waiting.calls != warp.calls {
+            let first = Self::actor(warp, waiting.instruction, waiting.mask);
+            let second = Self::actor(warp, id, arriving);
+            let detail = format!(
+                "{} lanes of the warp wait already when {} others arrive",
+                waiting.mask.count_ones(),
+                arriving.count_ones()
+            );
+            self.report(Problem::DivergentBarrier, detail, first, Some(second));
+        }
         Waiting {
             mask: waiting.mask | arriving,
             ..waiting
@@ -185,7 +190,7 @@ fn is_usual(sync: &WarpSync<'_>) -> bool {
     }
     if let Some(sources) = sync.sources {
         for (lane, source) in sources.iter().enumerate() {
-            wrong |= (!mask >> (source & 31) & 1) << lane & mask;
+            wrong |= (!sync.present >> (source & 31) & 1) << lane & mask;
         }
     }
     wrong == 0
@@ -215,9 +220,8 @@ impl Synccheck {
         let found = fault
             .map(|fault| Finding::of_fault(&self.geometry, fault))
             .filter(|finding| finding.tool() == Tool::Synccheck);
-        if fault.is_some_and(|fault| !matches!(fault.kind, FaultKind::Budget(_))) {
-            // How far other blocks have come depends on chance.
-            self.tally.clear();
+        if let Some(fault) = fault.filter(|fault| !matches!(fault.kind, FaultKind::Budget(_))) {
+            self.tally.keep_before_fault(&self.geometry, fault);
         }
         self.findings = self.findings_so_far();
         self.findings.extend(found);
@@ -273,13 +277,13 @@ impl Synccheck {
                 continue;
             }
             if let Some(sources) = sync.sources
-                && with >> (sources[lane] & 31) & 1 == 0
+                && sync.present & members & 1 << (sources[lane] & 31) == 0
             {
                 let source = sources[lane];
                 let detail = format!(
                     "lane {lane} reads from lane {source}, the mask is {members:#010x} and the lanes \
                      here are {:#010x}",
-                    sync.mask
+                    sync.present
                 );
                 self.report(Problem::InactiveSource, detail, only(1 << lane), None);
             }

@@ -1,9 +1,11 @@
 //! How often each problem was found, with an example.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{HashMap, hash_map};
 
 use super::finding::{Finding, Problem, Severity, Site};
 use super::launch_geometry::LaunchGeometry;
+use crate::error::Fault;
 use crate::ir::{Calls, InstructionId, Space};
 
 /// A thread of the grid and an instruction that it executed.
@@ -44,6 +46,37 @@ struct Tallied {
     /// Whether each time the outcome was the same in either order.
     is_harmless: bool,
     example: Example,
+}
+
+impl Tallied {
+    fn add(&mut self, new: Tallied) {
+        let count = self.count + new.count;
+        // An example that is an error comes before those that are not, and then the one of the
+        // lowest block.
+        let rank = |tallied: &Tallied| (tallied.is_harmless, tallied.example.block);
+        if rank(&new) < rank(self) {
+            *self = new;
+        }
+        self.count = count;
+    }
+}
+
+/// A problem in all blocks, and in the lowest of those that have it.
+#[derive(Clone, Debug)]
+struct Entry {
+    all: Tallied,
+    lowest: Tallied,
+}
+
+impl Entry {
+    fn add(&mut self, new: Entry) {
+        match new.lowest.example.block.cmp(&self.lowest.example.block) {
+            Ordering::Less => self.lowest = new.lowest,
+            Ordering::Equal => self.lowest.add(new.lowest),
+            Ordering::Greater => {}
+        }
+        self.all.add(new.all);
+    }
 }
 
 /// Races over cells of one word that are not counted yet.
@@ -90,7 +123,7 @@ impl Part {
 /// Problems by kind and instructions: a count and an example of each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    known: HashMap<Key, Tallied>,
+    known: HashMap<Key, Entry>,
     /// Of the access at hand.
     parts: Vec<Part>,
 }
@@ -160,25 +193,45 @@ impl Tally {
         let caller = new.example.first.calls.each().next();
         let key = (problem, new.example.first.instruction, second, caller);
         match self.known.get_mut(&key) {
-            None => {
-                self.known.insert(key, new);
-            }
-            Some(known) => {
-                let count = known.count + new.count;
-                // An example that is an error comes before those that are not, and then the one
-                // of the lowest block.
-                let rank = |tallied: &Tallied| (tallied.is_harmless, tallied.example.block);
-                if rank(&new) < rank(known) {
-                    *known = new;
-                }
-                known.count = count;
-            }
+            Some(known) if known.lowest.example.block < new.example.block => known.all.add(new),
+            _ => self.note_entry(
+                key,
+                Entry {
+                    all: new.clone(),
+                    lowest: new,
+                },
+            ),
+        }
+    }
+
+    fn note_entry(&mut self, key: Key, new: Entry) {
+        match self.known.entry(key) {
+            hash_map::Entry::Vacant(known) => _ = known.insert(new),
+            hash_map::Entry::Occupied(mut known) => known.get_mut().add(new),
         }
     }
 
     pub(super) fn merge(&mut self, other: Tally) {
-        for ((problem, ..), tallied) in other.known {
-            self.note(problem, tallied);
+        for (key, entry) in other.known {
+            self.note_entry(key, entry);
+        }
+    }
+
+    /// A launch has ended in a fault of a block. All blocks before it have ended, and how far those
+    /// behind it have come depends on chance. So a problem stays if the lowest block that has it is
+    /// none of these, and counts as often as that block has it. The blocks of a cooperative launch
+    /// run in a fixed order.
+    pub(super) fn keep_before_fault(&mut self, geometry: &LaunchGeometry, fault: &Fault) {
+        if geometry.is_cooperative {
+            return;
+        }
+        let last = geometry.group_index(fault.block);
+        let group_of = |block| geometry.group_index(geometry.block_at(block));
+        self.parts.clear();
+        self.known
+            .retain(|_, entry| group_of(entry.lowest.example.block) <= last);
+        for entry in self.known.values_mut() {
+            entry.all = entry.lowest.clone();
         }
     }
 
@@ -199,11 +252,6 @@ impl Tally {
         let others: Vec<InstructionId> = others.collect();
         self.known
             .retain(|key, _| key.0 != dropped || !others.contains(&key.1));
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.known.clear();
-        self.parts.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -229,12 +277,12 @@ impl Tally {
         let mut all: Vec<_> = self.known.iter().collect();
         all.sort_by_key(|(key, _)| **key);
         let mut findings: Vec<(u64, Finding)> = Vec::new();
-        for (key, tallied) in all {
+        for (key, entry) in all {
             let Tallied {
                 count,
                 is_harmless,
                 example,
-            } = tallied;
+            } = &entry.all;
             let site = |actor: Actor| {
                 let thread = Some(actor.thread);
                 let action = geometry.action(actor.instruction);

@@ -1,7 +1,8 @@
 //! Lanes that diverge, reconverge, wait for each other and exit.
 
-use crate::common::{STORE, fault, launch, module, module_with, run, run_text};
-use ptx_emulator::{FaultKind, LaunchConfig};
+use crate::common::{STORE, fault, kernel, launch, module, module_with, run, run_text};
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{Args, FaultKind, LaunchConfig, Memory, Sanitizer};
 
 #[test]
 fn nested_branches_reconverge() {
@@ -325,5 +326,176 @@ fn a_warp_barrier_may_stand_at_several_places() {
         let expected: Vec<u32> = (0..32).map(|lane| 3 * (31 - lane)).collect();
         let text = module_with(declarations, &body);
         assert_eq!(run_text(&text, 32, &[0; 32]), expected, "{one} {other}");
+        assert_eq!(found(&text), [""; 0], "{one} {other}");
+    }
+}
+
+/// Operations of both arms of a branch, with other registers and in other frames: one exchange,
+/// whose results are those of lanes that have not diverged.
+#[test]
+fn lanes_exchange_values_from_several_places() {
+    let declarations = ".func (.param .b32 out) sum(.param .b32 in) { .reg .b32 %a<3>;
+             ld.param.u32 %a1, [in]; redux.sync.add.u32 %a2, %a1, -1;
+             st.param.b32 [out], %a2; ret; }";
+    let call = |to: &str, from: &str| {
+        format!(
+            "{{ .param .b32 out; .param .b32 in; st.param.b32 [in], {from};
+                call (out), sum, (in); ld.param.b32 {to}, [out]; }}"
+        )
+    };
+    let cases: [(&str, fn(usize) -> u32); 13] = [
+        ("shfl.sync.bfly.b32 $d|%p4, $a, 31, 31, %r3;", |lane| {
+            3 * (31 - lane as u32)
+        }),
+        ("shfl.sync.idx.b32 $d, $a, %r6, 31, -1;", |lane| {
+            3 * ((lane as u32 + 13) % 32)
+        }),
+        (
+            "shfl.sync.up.b32 $d|%p4, $a, 9, 0, %r3; selp.u32 $d, $d, 7, %p4;",
+            |lane| match lane {
+                0..9 => 7,
+                _ => 3 * (lane as u32 - 9),
+            },
+        ),
+        ("vote.sync.ballot.b32 $d, %p5, %r3;", |_| 0x5555_5555),
+        (
+            "vote.sync.any.pred %p4, %p6, %r3; selp.u32 $d, 1, 2, %p4;",
+            |_| 1,
+        ),
+        (
+            "vote.sync.all.pred %p4, %p6, -1; selp.u32 $d, 1, 2, %p4;",
+            |_| 2,
+        ),
+        (
+            "vote.sync.uni.pred %p4, %p6, %r3; selp.u32 $d, 1, 2, %p4;",
+            |_| 2,
+        ),
+        ("match.any.sync.b32 $d, %r7, %r3;", |lane| {
+            if lane & 1 == 0 {
+                0x5555_5555
+            } else {
+                0xaaaa_aaaa
+            }
+        }),
+        ("match.any.sync.b64 $d, %x9, -1;", |lane| {
+            if lane & 1 == 0 {
+                0x5555_5555
+            } else {
+                0xaaaa_aaaa
+            }
+        }),
+        (
+            "match.all.sync.b32 $d|%p4, %r7, %r3; selp.u32 $d, 1, $d, %p4;",
+            |_| 0,
+        ),
+        ("redux.sync.max.u32 $d, $a, %r3;", |_| 93),
+        (
+            "elect.sync $d|%p4, %r3; selp.u32 $d, 50, $d, %p4;",
+            |lane| match lane {
+                0 => 50,
+                _ => 0,
+            },
+        ),
+        ("CALL", |_| 3 * 31 * 16),
+    ];
+    for (operation, expected) in cases {
+        let of_arm = |to: &str, from: &str| match operation {
+            "CALL" => call(to, from),
+            _ => operation.replace("$d", to).replace("$a", from),
+        };
+        let (one, other) = (of_arm("%r0", "%r4"), of_arm("%r2", "%r5"));
+        let body = format!(
+            "mov.u32 %r3, -1; add.u32 %r6, %thread, 13; and.b32 %r7, %thread, 1;
+             setp.eq.u32 %p5, %r7, 0; setp.eq.u32 %p6, %thread, 20; cvt.u64.u32 %x9, %r7;
+             shl.b64 %x9, %x9, 40; setp.lt.u32 %p1, %thread, 10; @%p1 bra LOW;
+             mul.lo.u32 %r4, %thread, 3; {one} bra.uni JOIN;
+             LOW: mul.lo.u32 %r5, %thread, 3; mov.u32 %r4, 1000; {other} mov.u32 %r0, %r2;
+             JOIN: {STORE}"
+        );
+        let expected: Vec<u32> = (0..32).map(expected).collect();
+        let text = module_with(declarations, &body).replace("sm_80", "sm_90");
+        assert_eq!(run_text(&text, 32, &[0; 32]), expected, "{operation}");
+        assert_eq!(found(&text), [""; 0], "{operation}");
+    }
+}
+
+/// What all sanitizers find in a block of one warp.
+fn found(text: &str) -> Vec<String> {
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(4 * 32).expect("room");
+    memory.write(data, &[0; 4 * 32]).expect("in bounds");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+    _ = kernel(text).launch_observed(&memory, &config, &args, &mut sanitizer);
+    sanitizer
+        .findings()
+        .iter()
+        .map(|finding| finding.to_string())
+        .collect()
+}
+
+/// Lanes of one instruction that name other masks than the rest: each mask is one exchange, also
+/// while lanes that wait for its result poll memory.
+#[test]
+fn lanes_of_several_masks_wait_for_their_own() {
+    // Lanes 0-15 meet from two places; 16-31 wait at the second one, for what lane 0 writes later.
+    let body = format!(
+        ".shared .u32 flag; mov.u32 %r3, 0x0000ffff; setp.lt.u32 %p1, %thread, 16;
+         @%p1 bra MASKED; mov.u32 %r3, 0xffff0000; MASKED:
+         setp.lt.u32 %p2, %thread, 8; setp.gt.u32 %p3, %thread, 23; @%p2 bra FIRST; @%p3 bra POLL;
+         SECOND: shfl.sync.bfly.b32 %r0, %thread, 15, 31, %r3; bra.uni JOIN;
+         FIRST: shfl.sync.bfly.b32 %r0, %thread, 15, 31, %r3;
+         mov.u32 %r4, 1; st.volatile.shared.u32 [flag], %r4; bra.uni JOIN;
+         POLL: ld.volatile.shared.u32 %r5, [flag]; setp.ne.u32 %p4, %r5, 1; @%p4 bra POLL;
+         bra.uni SECOND;
+         JOIN: {STORE}"
+    );
+    let expected: Vec<u32> = (0..32).map(|lane| lane ^ 15).collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+/// Operations that differ in what they do, in a modifier or in the mask are no exchange.
+#[test]
+fn lanes_at_different_operations_do_not_meet() {
+    for (one, other) in [
+        (
+            "shfl.sync.up.b32 %r0, %r1, 1, 0, -1;",
+            "shfl.sync.down.b32 %r0, %r1, 1, 31, -1;",
+        ),
+        (
+            "vote.sync.all.pred %p4, %p5, -1;",
+            "vote.sync.any.pred %p4, %p5, -1;",
+        ),
+        (
+            "match.any.sync.b32 %r0, %r1, -1;",
+            "match.any.sync.b64 %r0, %x1, -1;",
+        ),
+        (
+            "redux.sync.min.s32 %r0, %r1, -1;",
+            "redux.sync.min.u32 %r0, %r1, -1;",
+        ),
+        (
+            "bar.warp.sync -1;",
+            "shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;",
+        ),
+        (
+            "shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;",
+            "shfl.sync.bfly.b32 %r0, %r1, 1, 31, 0xffff;",
+        ),
+    ] {
+        let body = format!(
+            "setp.lt.u32 %p1, %thread, 10; @%p1 bra LOW;\n{one} bra.uni JOIN;\nLOW: {other}
+             JOIN: {STORE}"
+        );
+        let fault = fault(&module(&body), &LaunchConfig::new([1, 1, 1], [32, 1, 1]));
+        let FaultKind::Deadlock(who) = &fault.kind else {
+            panic!("{one} {other}: {fault}");
+        };
+        for threads in [10, 22] {
+            let waiting = format!("{threads} threads wait for the other lanes of its mask at PTX");
+            assert!(who.contains(&waiting), "{one} {other}: {who}");
+        }
     }
 }

@@ -30,5 +30,6 @@ mod syntax;
 mod system;
 mod tensor;
 mod textures;
+mod waiting;
 mod warps;
 mod wide;

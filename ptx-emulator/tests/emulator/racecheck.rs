@@ -389,3 +389,47 @@ fn counts_do_not_depend_on_the_number_of_workers() {
         assert_eq!(found, expected, "{workers} workers");
     }
 }
+
+/// What was found in the block that faults and in those before it stays, with races between them,
+/// on any number of workers; how far later blocks come depends on chance.
+#[test]
+fn races_before_a_fault_are_kept() {
+    // All blocks have a race; block 2 of 9 leaves its memory behind its own.
+    let body = ".shared .align 4 .b8 cell[4]; mov.u32 %r1, %ctaid.x; st.shared.u32 [cell], %thread;
+         setp.eq.u32 %p6, %thread, 0; @%p6 st.global.u32 [%base+128], %r1;
+         setp.ne.u32 %p1, %r1, 2; mov.u64 %x2, 1; @%p1 bra DONE; st.global.u32 [%x2+4095], %r1;
+         DONE: add.u32 %r1, %r1, 1; @%p6 st.global.u32 [%base+132], %r1;";
+    let kernel = kernel(&module(body));
+    let found = |workers| {
+        let memory = Memory::with_capacity(1 << 16);
+        let data = memory.alloc(256).expect("room");
+        let mut args = Args::new();
+        args.push_u64(data);
+        let mut config = LaunchConfig::new([9, 1, 1], [64, 1, 1]);
+        config.workers = Some(workers);
+        let mut sanitizer = Sanitizer::new(&[Tool::Racecheck]);
+        let found = sanitizer.launch(&kernel, &memory, &config, &args);
+        let found = found.expect("runs").into_iter();
+        found
+            .map(|finding| (finding.problem, finding.count, finding.first.block))
+            .collect::<Vec<_>>()
+    };
+    let alone = found(1);
+    assert_eq!(
+        alone,
+        [
+            (Problem::OutOfBounds, 1, [2, 0, 0]),
+            (Problem::RaceInBlock, 63, [0, 0, 0]),
+            (Problem::RaceBetweenBlocks, 1, [0, 0, 0]),
+            (Problem::RaceBetweenBlocks, 1, [0, 0, 0]),
+        ]
+    );
+    for workers in [2, 4, 9] {
+        let of_blocks = |all: &[(Problem, u64, [u32; 3])]| {
+            let races = all.iter();
+            let races = races.filter(|(problem, ..)| *problem != Problem::RaceBetweenBlocks);
+            races.copied().collect::<Vec<_>>()
+        };
+        assert_eq!(of_blocks(&found(workers)), of_blocks(&alone), "{workers}");
+    }
+}

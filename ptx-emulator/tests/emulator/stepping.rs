@@ -148,7 +148,7 @@ fn lanes_that_wait_for_others_have_written_nothing() {
          @%p1 bra low;
          shfl.sync.idx.b32 %r2, %thread, 3, 31, -1;
          bra done;
-         low: shfl.sync.idx.b32 %r2, %thread, 4, 31, -1;
+         low: shfl.sync.down.b32 %r2, %thread, 4, 31, -1;
          done: add.u32 %r3, %r2, 1;",
     );
     let mut seen = Vec::new();

@@ -4,8 +4,9 @@ mod view;
 
 use std::sync::atomic::Ordering;
 
-use super::block::{Round, Turn, Worker};
+use super::block::Worker;
 use super::launch::Launch;
+use super::turn::{Round, Turn};
 use crate::error::Fault;
 use crate::ir::Register;
 use crate::observer::EventSink;

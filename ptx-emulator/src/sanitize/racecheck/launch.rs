@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::cross_block_races::Seen;
 use super::super::finding::Finding;
 use super::super::launch_geometry::LaunchGeometry;
 use super::super::semantics::Semantics;
@@ -38,27 +39,31 @@ impl Racecheck {
     }
 
     pub(super) fn launch_end(&mut self, fault: Option<&Fault>) {
+        self.keep_seen();
+        self.end_part();
+        // What was found before the budget was used up stays, of whichever blocks.
+        let fault = fault.filter(|fault| !matches!(fault.kind, FaultKind::Budget(_)));
         if let Some(fault) = fault {
-            // What was found before the budget was used up stays.
-            if !matches!(fault.kind, FaultKind::Budget(_)) {
-                self.tally.clear();
-            }
+            self.tally.keep_before_fault(&self.geometry, fault);
         }
-        if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
-            self.end_part();
-            self.report_between_blocks();
-        }
+        self.report_between_blocks(fault);
         self.findings = self.judged();
         self.geometry.contents = Arc::default();
         self.recycle();
     }
 
-    /// Brings together what blocks have recorded of each other, and notes their races.
-    pub(super) fn report_between_blocks(&mut self) {
+    /// Brings together what blocks have recorded of each other, and notes their races: after a
+    /// fault of a block, those of it and of the blocks before it.
+    pub(super) fn report_between_blocks(&mut self, fault: Option<&Fault>) {
         self.settle();
+        let fault = fault.filter(|_| !self.geometry.is_cooperative);
+        let seen = Seen {
+            blocks: &self.seen,
+            last: fault.map(|fault| self.geometry.group_index(fault.block)),
+        };
         for area in self.global.iter().flatten() {
             let cross_block = &area.cross_block;
-            cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
+            cross_block.report(&self.geometry, area.base, &seen, &mut self.tally);
         }
     }
 
@@ -100,7 +105,7 @@ impl Racecheck {
     pub(super) fn grid_complete(&mut self) {
         self.catch_up();
         self.end_part();
-        self.report_between_blocks();
+        self.report_between_blocks(None);
         let above = self.block.clocks.now + 1;
         for area in self.global.iter_mut().filter_map(Option::take) {
             area.cells.recycle(above);
@@ -132,8 +137,15 @@ impl Racecheck {
     }
 
     pub(super) fn block_end(&mut self, block: [u32; 3]) {
-        let is_own = self.geometry.is_first(block) && !self.geometry.is_cooperative;
-        if self.block.acquired && is_own {
+        if self.geometry.is_first(block) {
+            self.keep_seen();
+        }
+    }
+
+    /// A block ends, or the launch does before it: what it has acquired is kept. Blocks of a
+    /// cooperative launch have this at the end of each part.
+    pub(super) fn keep_seen(&mut self) {
+        if !self.geometry.is_cooperative && std::mem::take(&mut self.block.acquired) {
             let seen = std::mem::take(&mut self.block.seen);
             self.seen.insert(block_number(self.block.index), seen);
         }

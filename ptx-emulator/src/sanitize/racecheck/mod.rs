@@ -76,8 +76,9 @@ use strong_writes::Updates;
 /// a block that waits for others in another way, accesses before and after are taken as ordered.
 ///
 /// The findings of a launch are the same for any number of worker threads, unless blocks behave
-/// differently depending on their order. A launch that ends in a fault has none, since how far its
-/// other blocks have come depends on chance.
+/// differently depending on their order. Of a launch that ends in a fault, the races in the block
+/// that faulted and in those before it are kept, and the races between these that were noticed: how
+/// far later blocks have come depends on chance.
 #[derive(Clone, Debug, Default)]
 pub struct Racecheck {
     geometry: LaunchGeometry,
@@ -424,6 +425,7 @@ impl Observer for Racecheck {
     }
 
     fn join(&mut self, mut worker: Self) {
+        worker.keep_seen();
         let blocks = Arc::new(std::mem::take(&mut worker.block.blocks));
         for (allocation, area) in worker.global.drain(..).enumerate() {
             if let Some(area) = area {
@@ -436,6 +438,9 @@ impl Observer for Racecheck {
                 self.lists_of_others.push(list);
             }
         }
+        // A worker has several observers where it has put blocks aside.
+        self.of_others.append(&mut worker.of_others);
+        self.lists_of_others.append(&mut worker.lists_of_others);
         // The areas of several workers are recycled together.
         let now = worker.block.clocks.now.max(self.block.clocks.now);
         self.block.clocks.now = now;

@@ -65,6 +65,13 @@ impl Racecheck {
         }
         self.before_order();
         let by = self.geometry.warp(warp);
+        if sync.present != sync.mask {
+            // Some may have gone on when the others follow.
+            if sync.is_first {
+                self.block.clocks.synchronise_lanes(by, sync.present);
+            }
+            return;
+        }
         // Lanes with the same members wait for each other.
         let mut rest = sync.mask;
         while rest != 0 {
