@@ -343,7 +343,8 @@ fn lanes_exchange_values_from_several_places() {
                 call (out), sum, (in); ld.param.b32 {to}, [out]; }}"
         )
     };
-    let cases: [(&str, fn(usize) -> u32); 13] = [
+    type Expected = fn(usize) -> u32;
+    let cases: [(&str, Expected); 13] = [
         ("shfl.sync.bfly.b32 $d|%p4, $a, 31, 31, %r3;", |lane| {
             3 * (31 - lane as u32)
         }),

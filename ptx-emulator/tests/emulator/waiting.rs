@@ -176,5 +176,5 @@ fn a_loop_that_polls_may_write() {
          setp.lt.u32 %p5, %r13, {}; @%p5 bra POLL;",
         64 * BLOCKS
     );
-    assert_eq!(findings(&body, 1), [""; 0]);
+    observed(&body, 1, &mut Counters::new()).expect("runs");
 }
