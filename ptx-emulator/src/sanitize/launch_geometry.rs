@@ -254,6 +254,30 @@ impl LaunchGeometry {
         }
     }
 
+    /// What a thread does to a state space that executes an instruction: copies read one space and
+    /// write another, which their modifiers name first.
+    pub(super) fn action_on(&self, id: InstructionId, space: Space) -> &'static str {
+        let known = self.kernel.as_ref();
+        let known = known.filter(|kernel| id.index() < kernel.instruction_count());
+        let opcode = known.map_or("", |kernel| kernel.instruction(id).opcode());
+        let is_shared = |part: &str| match part {
+            "global" => Some(false),
+            _ => part.starts_with("shared").then_some(true),
+        };
+        let mut spaces = opcode.split('.').filter_map(is_shared);
+        match (opcode.starts_with("cp."), spaces.next(), spaces.next()) {
+            (true, Some(to), Some(from)) if to != from => {
+                match (to == (space != Space::Global), opcode.contains("reduce")) {
+                    (false, _) => "read",
+                    (true, false) => "write",
+                    (true, true) => "atomic",
+                }
+            }
+            (true, Some(_), Some(_)) => "copy",
+            _ => self.action(id),
+        }
+    }
+
     /// An instruction and a thread in words.
     pub(super) fn site(
         &self,

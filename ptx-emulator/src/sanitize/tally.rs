@@ -285,7 +285,7 @@ impl Tally {
             } = &entry.all;
             let site = |actor: Actor| {
                 let thread = Some(actor.thread);
-                let action = geometry.action(actor.instruction);
+                let action = geometry.action_on(actor.instruction, example.space);
                 let at = (actor.instruction, actor.calls);
                 geometry.site(action, at, actor.block, thread)
             };

@@ -1,7 +1,7 @@
 //! What the race checker takes for ordered, and what not.
 
 use crate::common::{STORE, kernel, module};
-use ptx_emulator::sanitize::{Finding, Problem, Severity, Tool};
+use ptx_emulator::sanitize::{Finding, Problem, Severity, Site, Tool};
 use ptx_emulator::{Args, LaunchConfig, Memory, Sanitizer};
 
 /// The problems in a body that one block of two warps runs on 64 words.
@@ -432,4 +432,38 @@ fn races_before_a_fault_are_kept() {
         };
         assert_eq!(of_blocks(&found(workers)), of_blocks(&alone), "{workers}");
     }
+}
+
+/// A copy reads one space and writes the other: findings say what it does to theirs.
+#[test]
+fn copies_read_their_source_and_write_their_destination() {
+    let copy = ".shared .align 16 .b8 tile[256]; setp.eq.u32 %p1, %thread, 0; mov.u32 %r2, tile;
+        setp.eq.u32 %p2, %thread, 33; mov.u64 %x2, tile;
+        @%p1 cp.async.cg.shared.global [%r2], [%base], 16;";
+    let wait = "cp.async.wait_all;";
+    let found = |other: &str| {
+        let found = findings_of_blocks(1, &format!("{copy} {other} {wait}"));
+        let [finding] = &found[..] else {
+            panic!("{found:?}");
+        };
+        let actor = |is_copy: bool| {
+            let mut sites = [Some(&finding.first), finding.second.as_ref()]
+                .into_iter()
+                .flatten();
+            let of = |site: &&Site| {
+                let text = site.instruction.as_deref().unwrap_or_default();
+                text.contains("cp.async") == is_copy
+            };
+            sites.find(of).expect("two sides").action
+        };
+        (actor(true), actor(false))
+    };
+    assert_eq!(
+        found("@%p2 st.shared.u32 [tile], %thread;"),
+        ("write", "write")
+    );
+    assert_eq!(
+        found("@%p2 st.global.u32 [%base], %thread;"),
+        ("read", "write")
+    );
 }
