@@ -2,7 +2,7 @@
 
 use super::Launch;
 use super::async_copy::CopyQueue;
-use super::exchange::Exchanged;
+use super::member_mask::Exchanged;
 use super::run::RawFault;
 use super::vector::{LANES, Lanes32, collect};
 use super::warpgroup::WgmmaQueue;

@@ -154,8 +154,8 @@ impl Synccheck {
                 mask: arriving,
             };
         };
-        // Where some lanes poll or compute for long, the executor lets the others run ahead of them,
-        // up to the barrier at which all would have joined.
+        // Where some lanes poll or compute for long, the executor lets the others run ahead, up to
+        // the barrier at which all would have joined.
         let is_same = (waiting.instruction, waiting.barrier) == (id, barrier);
         if !is_same || waiting.calls != warp.calls {
             let first = Self::actor(warp, waiting.instruction, waiting.mask);
