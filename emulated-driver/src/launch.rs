@@ -45,7 +45,8 @@ const MAX_DYNAMIC_SHARED: u32 = 8;
 /// When the kernels of a module are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loading {
-    /// With the module, unless it is long: what is wrong with one of them is an error of the load.
+    /// With the module: what is wrong with one of them is an error of the load. Of a long module,
+    /// the syntax is checked, and kernels are decoded when they are first used.
     Eager,
     /// Each when it is first used.
     Lazy,
@@ -62,9 +63,9 @@ pub(crate) fn load(
 ) -> std::result::Result<Handle, (Code, String)> {
     let invalid = |message: String| (Code::INVALID_PTX, message);
     let at_once = loading == Loading::Eager && text.len() <= DECODED_AT_ONCE;
-    let module = match at_once {
-        true => Module::parse(text),
-        false => Module::index(text),
+    let module = match loading {
+        Loading::Eager => Module::parse(text),
+        Loading::Lazy => Module::index(text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
     check_target(module.target(), current.device()).map_err(invalid)?;

@@ -351,6 +351,19 @@ fn what_is_wrong_has_the_drivers_code() {
     assert_eq!(load(&ADD.replace("sm_70", "sm_100")).0, 218);
 }
 
+/// Kernels of a long module are decoded when they are used, but its syntax is checked at once.
+#[test]
+fn the_syntax_of_a_long_module_is_checked_when_it_is_loaded() {
+    context();
+    let comment = "// long\n".repeat(1 << 20);
+    assert_eq!(load(&format!("{ADD}{comment}")).0, 0);
+    for (right, wrong) in [("mad.lo.u32 %r6", "mad.lo.u32 %r6 %r6"), ("ret;", "ret")] {
+        assert!(ADD.contains(right));
+        let text = format!("{}{comment}", ADD.replace(right, wrong));
+        assert_eq!(load(&text).0, 218, "{wrong}");
+    }
+}
+
 #[test]
 fn an_illegal_address_breaks_the_context() {
     let context = context();
