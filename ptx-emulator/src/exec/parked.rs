@@ -91,8 +91,6 @@ pub(super) struct Parked<F> {
     waiting: VecDeque<Waiting<F>>,
     /// States of blocks that have ended, and their observers.
     spare: Vec<(Peer, F)>,
-    /// An observer that has seen nothing.
-    fresh: F,
     most: usize,
 }
 
@@ -124,7 +122,6 @@ impl<F> Parked<F> {
         Some(Parked {
             waiting: VecDeque::new(),
             spare: Vec::new(),
-            fresh: observer.new_fork(None),
             most: (most / (of_block + of_observer).max(1)).clamp(1, MAX_BLOCKS) as usize,
         })
     }
@@ -175,10 +172,10 @@ impl<O: EventSink> Worker<'_, '_, O> {
 
     /// Puts the running block aside.
     pub(super) fn park(&mut self, parked: &mut Parked<O::Fork>) {
-        let (mut state, mut observer) = parked.spare.pop().unwrap_or_else(|| {
-            let fork = self.observer.new_fork(Some(&parked.fresh));
-            (Peer::new(self.launch), fork)
-        });
+        let (mut state, mut observer) = parked
+            .spare
+            .pop()
+            .unwrap_or_else(|| (Peer::new(self.launch), self.observer.new_fork()));
         self.trade(&mut state);
         self.observer.trade(&mut observer);
         parked.waiting.push_back(Waiting {

@@ -78,7 +78,8 @@ pub trait Observer: Send + Sized {
     /// of a kernel that [`Module::kernel_for_stepping`](crate::Module::kernel_for_stepping) gave.
     const STEPS: bool = false;
 
-    /// An observer for one more worker.
+    /// An observer for one more worker, or for a block that is put aside: it has seen nothing of
+    /// what this one may have seen already.
     fn fork(&self) -> Self;
 
     /// Merges what a worker's observer has seen.

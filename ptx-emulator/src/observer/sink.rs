@@ -28,8 +28,8 @@ pub(crate) trait EventSink {
     /// [`Observer::paused`].
     fn paused(&mut self, paused: &dyn Paused) -> Resume;
 
-    /// [`Observer::fork`], of this observer or of another fork.
-    fn new_fork(&mut self, of: Option<&Self::Fork>) -> Self::Fork;
+    /// [`Observer::fork`].
+    fn new_fork(&mut self) -> Self::Fork;
 
     /// Trades places with a fork: events go to it from now on.
     fn trade(&mut self, fork: &mut Self::Fork);
@@ -66,8 +66,8 @@ impl<O: Observer> EventSink for O {
         Observer::paused(self, paused)
     }
 
-    fn new_fork(&mut self, of: Option<&O>) -> O {
-        of.unwrap_or(self).fork()
+    fn new_fork(&mut self) -> O {
+        self.fork()
     }
 
     fn trade(&mut self, fork: &mut O) {
@@ -127,8 +127,8 @@ impl EventSink for Indirect<'_> {
         self.observer.paused(paused)
     }
 
-    fn new_fork(&mut self, of: Option<&usize>) -> usize {
-        self.observer.new_fork(of.copied())
+    fn new_fork(&mut self) -> usize {
+        self.observer.new_fork()
     }
 
     fn trade(&mut self, fork: &mut usize) {
@@ -146,7 +146,7 @@ trait Receiver {
 
     fn paused(&mut self, paused: &dyn Paused) -> Resume;
 
-    fn new_fork(&mut self, of: Option<usize>) -> usize;
+    fn new_fork(&mut self) -> usize;
 
     fn trade(&mut self, fork: usize);
 
@@ -177,10 +177,8 @@ impl<O: Observer> Receiver for Forks<'_, O> {
         Observer::paused(self.observer, paused)
     }
 
-    fn new_fork(&mut self, of: Option<usize>) -> usize {
-        let known = of.and_then(|of| self.forks.get(of)?.as_ref());
-        let new = known.unwrap_or(self.observer).fork();
-        self.forks.push(Some(new));
+    fn new_fork(&mut self) -> usize {
+        self.forks.push(Some(self.observer.fork()));
         self.forks.len() - 1
     }
 
