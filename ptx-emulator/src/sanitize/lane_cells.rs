@@ -121,14 +121,7 @@ impl ShadowView<'_> {
         mask: u32,
         origin: Origin,
     ) -> u32 {
-        let (level, lanes) = (self.level, Accessed::Lanes(mask));
-        let record = Record {
-            view: self,
-            access,
-            lanes,
-            origin,
-        };
-        run_at(level, record)
+        self.record(access, Accessed::Lanes(mask), origin)
     }
 
     /// Records what lanes do, with the first cell of each, all of them within this memory.
@@ -138,14 +131,21 @@ impl ShadowView<'_> {
         cells: &[usize; LANES],
         origin: Origin,
     ) {
-        let (level, lanes) = (self.level, Accessed::All(cells));
+        self.record(access, Accessed::All(cells), origin);
+    }
+
+    /// Records what lanes do with the vector instructions of the processor; the mask of those whose
+    /// accesses lie within this memory.
+    #[inline(always)]
+    fn record(&mut self, access: &MemoryAccess<'_>, lanes: Accessed<'_>, origin: Origin) -> u32 {
+        let level = self.level;
         let record = Record {
             view: self,
             access,
             lanes,
             origin,
         };
-        run_at(level, record);
+        run_at(level, record)
     }
 
     #[inline(always)]
