@@ -2,7 +2,8 @@
 //! block, the shadow memory alone tells which: what is recorded of a cell becomes an entry of
 //! [`CrossBlockRaces`] only when something else takes its place.
 
-use super::cross_block_races::{CrossBlockRaces, Span};
+use super::block_accesses::Span;
+use super::cross_block_races::CrossBlockRaces;
 use super::shadow_memory::{Origin, ShadowMemory};
 use super::shape::LANES;
 

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::cross_block_races::BlockAccesses;
+use super::block_accesses::BlockAccesses;
 
 /// The most that is kept, in bytes.
 const MAX_BYTES: usize = 192 << 20;

@@ -1,19 +1,22 @@
 //! Accesses to one range of memory: recorded cell by cell, and compared with earlier ones.
 
+mod races;
+mod rows;
+
 use std::ops::Range;
 
 use super::clocks::IN_FLIGHT;
 use super::cross_block_races::CrossBlockRaces;
-use super::finding::Problem;
 use super::last_accesses::Others;
 use super::racecheck::{BlockState, block_number};
-use super::shadow_memory::{Origin, ShadowMemory, fill_row};
-use super::shape::{LANES, lanes};
-use super::tally::{Actor, Example, Tally};
+use super::shadow_memory::{Origin, ShadowMemory};
+use super::shape::lanes;
+use super::tally::Tally;
 use crate::allocation::Allocation;
 use crate::exec::Level;
-use crate::ir::{AccessKind, Calls, InstructionId, Space};
+use crate::ir::{AccessKind, InstructionId, Space};
 use crate::observer::MemoryAccess;
+pub(super) use rows::{is_settled, is_settled_slice};
 
 /// Memory that a warp accesses.
 pub(super) struct ShadowView<'a> {
@@ -122,28 +125,6 @@ impl ShadowView<'_> {
     }
 
     #[inline(always)]
-    fn check_read(&mut self, cell: usize, origin: Origin, mask: u32) {
-        if self.cells.written[cell] >= self.block.clocks.since {
-            self.check_read_of_new(cell, origin, mask);
-        }
-    }
-
-    /// As [`Self::check_read`], of a cell that was written since the last barrier of the block.
-    #[inline(never)]
-    fn check_read_of_new(&mut self, cell: usize, origin: Origin, mask: u32) {
-        let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
-        let racing = lanes(mask)
-            .filter(|&lane| !self.is_ordered(writer, stamp, origin.with_lane(lane)))
-            .fold(0u32, |racing, lane| racing | 1 << lane);
-        if racing != 0 {
-            let reader = origin.with_lane(racing.trailing_zeros() as usize);
-            // An asynchronous operation of a warp is one access.
-            let racing = if origin.is_async() { 1 } else { racing };
-            self.report(cell, writer, (reader, racing), "");
-        }
-    }
-
-    #[inline(always)]
     fn note_read(&mut self, cell: usize, origin: Origin, mask: u32) {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let is_strong = self.is_strong;
@@ -217,59 +198,6 @@ impl ShadowView<'_> {
         }
     }
 
-    /// A read by all lanes of a warp, recorded unless the cells are settled; whether they are.
-    #[inline(always)]
-    pub(super) fn read_unsettled<const CELLS: usize>(
-        &mut self,
-        first: usize,
-        origin: Origin,
-    ) -> bool {
-        let clocks = &self.block.clocks;
-        let settled = is_settled::<CELLS>(self.cells, first, (clocks.since, clocks.now));
-        if !settled {
-            self.read_group::<CELLS>(first, origin, u32::MAX);
-        }
-        settled
-    }
-
-    /// As [`Self::read_same`], of `CELLS` cells.
-    #[inline(always)]
-    pub(super) fn read_group<const CELLS: usize>(
-        &mut self,
-        first: usize,
-        origin: Origin,
-        mask: u32,
-    ) {
-        let origin = origin.with_lane(mask.trailing_zeros() as usize);
-        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
-        let (cells, others) = self.parts();
-        cells.read_at = cells.read_at.max(now);
-        let row = first..first + CELLS;
-        let all = |stamps: &[u32], limit: u32| stamps[row.clone()].iter().all(|&s| s < limit);
-        if !all(&cells.written, since) {
-            return self.read_same(row, origin, mask);
-        }
-        if all(&cells.read, since) {
-            if let Some(mut others) = others {
-                for at in row.clone() {
-                    others.read(at, (cells.read[at], cells.reader[at]), origin);
-                }
-            }
-            cells.read[row.clone()].fill(now);
-            cells.reader[row.clone()].fill(origin.0);
-            cells.readers[row].fill(mask);
-            return;
-        }
-        if cells.is_read_by_other_warp(row.clone(), origin, since) {
-            cells.read_elsewhere[row.clone()].fill(now);
-            cells.other_reader[row].fill(origin.0);
-            return;
-        }
-        for cell in row {
-            self.note_read(cell, origin, mask);
-        }
-    }
-
     /// A weak write by one thread of those that perform `access`; as [`Self::read`].
     #[inline(always)]
     pub(super) fn write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
@@ -284,46 +212,6 @@ impl ShadowView<'_> {
         cells.wrote_at = cells.wrote_at.max(now);
         cells.written[cell] = now;
         cells.writer[cell] = origin.0;
-    }
-
-    #[inline(never)]
-    fn check_write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
-        let since = self.block.clocks.since;
-        if self.cells.written[cell] >= since {
-            let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
-            if !self.is_ordered(writer, stamp, origin) && !write_the_same(access, writer, origin) {
-                let is_same = self.holds_already(cell, origin, access);
-                self.report_writes(cell, writer, origin, is_same);
-            }
-        }
-        if self.cells.read_elsewhere[cell] >= since {
-            *self.overwrites += 1;
-        }
-        if self.cells.read[cell] >= since {
-            let stamp = self.cells.read[cell];
-            let reader = Origin(self.cells.reader[cell]);
-            let racing = lanes(self.cells.readers[cell])
-                .map(|lane| reader.with_lane(lane))
-                .find(|&reader| !self.is_ordered(reader, stamp, origin));
-            let elsewhere = self.cells.read_elsewhere[cell];
-            let other = Origin(self.cells.other_reader[cell]);
-            let racing = racing.or_else(|| {
-                let known = elsewhere >= since && !self.is_ordered(other, elsewhere, origin);
-                known.then_some(other)
-            });
-            match racing {
-                Some(reader) => {
-                    let lanes = 1 << (origin.thread().1 % 32);
-                    self.report(cell, origin, (reader, lanes), "");
-                }
-                // What is ordered after this write is ordered after the reads as well.
-                None if self.cross_block.is_none() => {
-                    self.cells.read[cell] = 0;
-                    self.cells.read_elsewhere[cell] = 0;
-                }
-                None => {}
-            }
-        }
     }
 
     /// Lanes of one warp issue an asynchronous operation; `origin` is the first of them. As
@@ -388,191 +276,4 @@ impl ShadowView<'_> {
             }
         }
     }
-
-    /// Consecutive reads of all lanes, of `CELLS` cells each; false, with nothing done, unless all
-    /// cells are in the same simple state.
-    pub(super) fn read_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
-        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
-        let (cells, others) = self.parts();
-        let row = first..first + LANES * CELLS;
-        if cells.wrote_at >= since && !all_before(&cells.written[row.clone()], since) {
-            return false;
-        }
-        if all_before(&cells.read[row.clone()], since) {
-            if let Some(mut others) = others {
-                let old = (&cells.read[row.clone()], &cells.reader[row.clone()]);
-                others.read_row::<CELLS>(first, old, origin);
-            }
-            cells.read_at = cells.read_at.max(now);
-            cells.read[row.clone()].fill(now);
-            fill_row::<CELLS>(&mut cells.reader[row.clone()], |lane| {
-                origin.with_lane(lane).0
-            });
-            fill_row::<CELLS>(&mut cells.readers[row], |lane| 1 << lane);
-            return true;
-        }
-        if !cells.is_read_by_other_warp(row.clone(), origin, since) {
-            return false;
-        }
-        cells.read_elsewhere[row.clone()].fill(now);
-        fill_row::<CELLS>(&mut cells.other_reader[row], |lane| {
-            origin.with_lane(lane).0
-        });
-        true
-    }
-
-    /// Consecutive weak writes of all lanes; as [`Self::read_row`].
-    pub(super) fn write_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
-        let (now, since) = (self.block.clocks.now, self.block.clocks.since);
-        let (cells, others) = self.parts();
-        let row = first..first + LANES * CELLS;
-        let is_quiet =
-            |at: u32, stamps: &[u32]| at < since || all_before(&stamps[row.clone()], since);
-        if !is_quiet(cells.wrote_at, &cells.written) || !is_quiet(cells.read_at, &cells.read) {
-            return false;
-        }
-        if let Some(mut others) = others {
-            let old = (&cells.written[row.clone()], &cells.writer[row.clone()]);
-            others.write_row::<CELLS>(first, old, origin);
-        }
-        cells.wrote_at = cells.wrote_at.max(now);
-        cells.written[row.clone()].fill(now);
-        fill_row::<CELLS>(&mut cells.writer[row], |lane| origin.with_lane(lane).0);
-        true
-    }
-
-    /// Whether memory holds already what a thread is about to write to a cell: then the write
-    /// before was of the same value.
-    #[cold]
-    fn holds_already(&self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) -> bool {
-        let Some(values) = access.values else {
-            return false;
-        };
-        let lane = origin.thread().1 as usize % LANES;
-        let first = self.base.wrapping_add((cell as u64) << self.cells.shift);
-        let is_same = |address: u64| {
-            let held = match (access.space, self.content) {
-                (Space::Shared, _) => values.shared_byte(address),
-                (Space::Global, Some(content)) => {
-                    let at = address.wrapping_sub(content.base);
-                    (at < content.bytes).then(|| content.read(at as usize, 1) as u8)
-                }
-                _ => None,
-            };
-            let at = address.wrapping_sub(access.addresses[lane]);
-            held.is_some() && held == values.byte_of_lane(lane, at)
-        };
-        (first..first.saturating_add(1 << self.cells.shift)).all(is_same)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn report_writes(&mut self, cell: usize, write: Origin, other: Origin, is_same: bool) {
-        let (problem, example) = self.example(cell, write, other, true, "");
-        let lanes = 1 << (other.thread().1 % 32);
-        self.tally.add_race(problem, lanes, is_same, example);
-    }
-
-    /// Reports a race of a write and another access, by some lanes of the later one.
-    #[cold]
-    #[inline(never)]
-    fn report(&mut self, cell: usize, write: Origin, (other, lanes): (Origin, u32), detail: &str) {
-        let (problem, example) = self.example(cell, write, other, false, detail);
-        self.tally.add_race(problem, lanes, false, example);
-    }
-
-    fn example(
-        &self,
-        cell: usize,
-        write: Origin,
-        other: Origin,
-        both_write: bool,
-        detail: &str,
-    ) -> (Problem, Example) {
-        let (first, second) = match both_write && other.instruction() < write.instruction() {
-            true => (other, write),
-            false => (write, other),
-        };
-        let actor = |origin: Origin| Actor {
-            instruction: InstructionId(origin.instruction()),
-            block: self.block.at,
-            thread: origin.linear(),
-            calls: Calls::NONE,
-        };
-        let example = Example {
-            block: self.block.index,
-            space: self.space,
-            // Of shared memory counted from that of the cluster's first block on.
-            address: match self.space {
-                Space::Shared => (cell as u64) << self.cells.shift,
-                _ => self.base + ((cell as u64) << self.cells.shift),
-            },
-            bytes: 1 << self.cells.shift,
-            detail: detail.to_owned(),
-            first: actor(first),
-            second: Some(actor(second)),
-        };
-        (Problem::RaceInBlock, example)
-    }
-}
-
-/// Whether all stamps are older than a limit.
-#[inline(always)]
-fn all_before(stamps: &[u32], limit: u32) -> bool {
-    let late = |any, &stamp: &u32| any | u32::from(stamp >= limit);
-    stamps.iter().fold(0, late) == 0
-}
-
-/// Whether reads of these cells need not be recorded: two warps have read them since the last
-/// synchronisation, and no thread has written since the last barrier of the block.
-#[inline(always)]
-pub(super) fn is_settled<const COUNT: usize>(
-    cells: &ShadowMemory,
-    first: usize,
-    (since, now): (u32, u32),
-) -> bool {
-    let written: Option<&[u32; COUNT]> = cells.written[first..].first_chunk();
-    let read: Option<&[u32; COUNT]> = cells.read_elsewhere[first..].first_chunk();
-    let (Some(written), Some(read)) = (written, read) else {
-        return false;
-    };
-    let mut open = 0;
-    for cell in 0..COUNT {
-        open |= u32::from(written[cell] >= since) | u32::from(read[cell] < now);
-    }
-    open == 0
-}
-
-#[inline(always)]
-pub(super) fn is_settled_slice(
-    cells: &ShadowMemory,
-    first: usize,
-    count: usize,
-    (since, now): (u32, u32),
-) -> bool {
-    let row = first..first.saturating_add(count);
-    let (Some(written), Some(read)) = (
-        cells.written.get(row.clone()),
-        cells.read_elsewhere.get(row),
-    ) else {
-        return false;
-    };
-    let mut open = 0;
-    for (&written, &read) in written.iter().zip(read) {
-        open |= u32::from(written >= since) | u32::from(read < now);
-    }
-    open == 0
-}
-
-/// Whether two threads are lanes of one warp that write the same values to the same address by this
-/// very access.
-fn write_the_same(access: &MemoryAccess<'_>, earlier: Origin, now: Origin) -> bool {
-    let ((earlier_warp, other), (warp, lane)) = (earlier.thread(), now.thread());
-    let (other, lane) = (other as usize, lane as usize);
-    let together = earlier_warp == warp
-        && earlier.instruction() == now.instruction()
-        && access.mask >> other & 1 != 0
-        && access.addresses[other] == access.addresses[lane];
-    let values = access.values.filter(|_| together);
-    values.is_some_and(|values| values.of_lane(other).eq(values.of_lane(lane)))
 }
