@@ -1,4 +1,4 @@
-//! The blocks that accessed each cell of an allocation, as far as conflicts between blocks need them.
+//! The blocks that accessed each cell of an allocation, as far as conflicts between them need it.
 //!
 //! Of each cell it suffices to keep the first and the last block that wrote to it, and that read
 //! it: there is a conflict over a cell if and only if two of these blocks are in conflict.

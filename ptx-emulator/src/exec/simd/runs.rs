@@ -65,7 +65,11 @@ fn avx512<const FULL: bool>(r: &mut Registers<'_>, program: &Program, ops: &[Mic
 
 at_level! {
     /// [`rows::frequent::execute`]
-    function(regs32: &mut [Lanes32], regs64: &mut [Lanes64], op: &MicroOp) -> () = {
+    pub(in crate::exec) fn function(
+        regs32: &mut [Lanes32],
+        regs64: &mut [Lanes64],
+        op: &MicroOp
+    ) -> () = {
         rows::frequent::execute(&mut RowOp { regs32, regs64, op });
     };
 }
