@@ -6,7 +6,9 @@
 //! f32 is far below 1, and becomes 0 in both.
 
 use super::super::simd;
-use super::{FRACTION_BITS, Tile, addends, split, truncated};
+use super::FRACTION_BITS;
+use super::factor::{fraction_bits, split};
+use super::tile::{Tile, addends, truncated};
 use crate::ir::MatrixInputs;
 
 /// Most elements of A and of B.
@@ -38,7 +40,7 @@ impl Values {
                 to.iter_mut().zip(significands.iter().zip(exponents))
             {
                 // Zeros have an exponent of their own, which no power of two has.
-                let exponent = (*exponent).max(-100) - super::fraction_bits(MatrixInputs::F16);
+                let exponent = (*exponent).max(-100) - fraction_bits(MatrixInputs::F16);
                 *to = *significand as f32 * power_of_two(exponent);
             }
         }
@@ -52,7 +54,7 @@ fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent.clamp(-126, 127) + 127) as u32) << 23)
 }
 
-/// As [`super::tile_by`].
+/// As [`super::tile::tile_by`].
 #[inline(always)]
 pub(super) fn tile_by<const COLUMNS: usize>(product: &Tile<'_>, values: &Values, d: &mut [u32]) {
     let (depth, blocks) = (product.depth, product.columns / COLUMNS);
