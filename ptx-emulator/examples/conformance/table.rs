@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ptx_emulator::Module;
 
-#[path = "forms.rs"]
+#[path = "forms/mod.rs"]
 mod families;
 
 /// The target of forms that need no newer one: compute capability 9.0.
@@ -84,14 +84,16 @@ fn operands(pattern: &str) -> String {
 /// All forms.
 pub fn forms() -> Vec<Form> {
     let mut all = Vec::new();
-    add_forms(&mut all, families::FORMS, TARGET);
+    for families in families::FORMS {
+        add_forms(&mut all, families, TARGET);
+    }
     for (target, families) in families::NEWER {
         add_forms(&mut all, families, target);
     }
     all
 }
 
-fn add_forms(all: &mut Vec<Form>, families: &[(&str, &str)], target: &'static str) {
+fn add_forms(all: &mut Vec<Form>, families: &[families::Family], target: &'static str) {
     let mut add = |opcode: String, operands: String| {
         all.push(Form {
             opcode,
