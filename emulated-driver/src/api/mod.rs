@@ -27,12 +27,19 @@ macro_rules! api {
 }
 
 pub(crate) mod array;
+pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod graph;
+pub(crate) mod launch;
+mod link;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod node;
+pub(crate) mod occupancy;
+pub(crate) mod pool;
 pub(crate) mod procedures;
 pub(crate) mod stream;
+mod tensor_map;
 pub(crate) mod unsupported;
 mod virtual_memory;
 

@@ -2,7 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{Symbol, array, device, graph, memory, module, stream, unsupported, virtual_memory};
+use super::{
+    Symbol, array, copy, device, graph, launch, link, memory, module, occupancy, pool, stream,
+    tensor_map, unsupported, virtual_memory,
+};
 use crate::code::{Code, Result};
 use crate::pointer::{Out, Text};
 
@@ -50,11 +53,17 @@ fn exported(name: &str) -> Option<Symbol> {
     let tables = [
         array::TABLE,
         virtual_memory::TABLE,
+        copy::TABLE,
         device::TABLE,
         graph::TABLE,
+        launch::TABLE,
+        link::TABLE,
         memory::TABLE,
         module::TABLE,
+        occupancy::TABLE,
+        pool::TABLE,
         stream::TABLE,
+        tensor_map::TABLE,
         unsupported::TABLE,
         TABLE,
     ];

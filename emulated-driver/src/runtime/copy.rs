@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::api::array::call as array;
-use crate::api::memory::{Copy3d, Volume, call};
+use crate::api::copy::{Copy3d, Volume, call};
 use crate::code::{Code, Result};
 use crate::pointer::{Host, In};
 use crate::state::{Handle, driver};

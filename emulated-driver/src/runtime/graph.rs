@@ -3,8 +3,9 @@
 
 use std::ffi::c_uint;
 
-use crate::api::graph::{HostParams, KernelParams, Params, SetParams, call};
-use crate::api::memory::Copy3d;
+use crate::api::copy::Copy3d;
+use crate::api::graph::{Params, call};
+use crate::api::node::{HostParams, KernelParams, SetParams};
 use crate::code::Result;
 use crate::pointer::{Host, In, Out};
 use crate::state::Handle;

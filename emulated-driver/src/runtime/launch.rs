@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint};
 
-use crate::api::module::{Launch, LaunchAttribute, call};
+use crate::api::launch::{Launch, LaunchAttribute, call};
+use crate::api::{module::call as module, occupancy::call as occupancy};
 use crate::code::{Code, Result};
 use crate::context::current;
 use crate::pointer::{Host, In, Out};
@@ -121,7 +122,7 @@ pub struct Attributes {
 }
 
 fn attributes(handle: Handle) -> Result<Attributes> {
-    let one = |attribute| result(|to| call::cuFuncGetAttribute(to, attribute, handle));
+    let one = |attribute| result(|to| module::cuFuncGetAttribute(to, attribute, handle));
     let mut numbers = [0; 13];
     let all = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
     for (number, attribute) in numbers.iter_mut().zip(all) {
@@ -171,52 +172,54 @@ runtime! {
     }
 
     fn cudaFuncSetAttribute(host: Host, attribute: c_uint, value: c_int) {
-        call::cuFuncSetAttribute(function(host)?, attribute, value)
+        module::cuFuncSetAttribute(function(host)?, attribute, value)
     }
 
     fn cudaFuncSetCacheConfig(host: Host, config: c_uint) {
-        call::cuFuncSetCacheConfig(function(host)?, config)
+        module::cuFuncSetCacheConfig(function(host)?, config)
     }
 
     fn cudaFuncSetSharedMemConfig(host: Host, config: c_uint) {
-        call::cuFuncSetSharedMemConfig(function(host)?, config)
+        module::cuFuncSetSharedMemConfig(function(host)?, config)
     }
 
     fn cudaFuncGetName(to: Out<*const c_char>, host: Host) {
-        call::cuFuncGetName(to, function(host)?)
+        module::cuFuncGetName(to, function(host)?)
     }
 
     fn cudaFuncGetParamInfo(host: Host, index: usize, offset: Out<usize>, bytes: Out<usize>) {
-        call::cuFuncGetParamInfo(function(host)?, index, offset, bytes)
+        module::cuFuncGetParamInfo(function(host)?, index, offset, bytes)
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         to: Out<c_int>, host: Host, threads: c_int, dynamic: usize,
     ) {
-        call::cuOccupancyMaxActiveBlocksPerMultiprocessor(to, function(host)?, threads, dynamic)
+        let function = function(host)?;
+        occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(to, function, threads, dynamic)
     }
 
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         to: Out<c_int>, host: Host, threads: c_int, dynamic: usize, _flags: c_uint,
     ) {
-        call::cuOccupancyMaxActiveBlocksPerMultiprocessor(to, function(host)?, threads, dynamic)
+        let function = function(host)?;
+        occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(to, function, threads, dynamic)
     }
 
     fn cudaOccupancyAvailableDynamicSMemPerBlock(
         to: Out<usize>, host: Host, blocks: c_int, threads: c_int,
     ) {
-        call::cuOccupancyAvailableDynamicSMemPerBlock(to, function(host)?, blocks, threads)
+        occupancy::cuOccupancyAvailableDynamicSMemPerBlock(to, function(host)?, blocks, threads)
     }
 
     fn cudaOccupancyMaxPotentialClusterSize(
         to: Out<c_int>, host: Host, config: In<LaunchConfig>,
     ) {
         let launch = config.get()?.launch()?;
-        call::cuOccupancyMaxPotentialClusterSize(to, function(host)?, In::of(&launch))
+        occupancy::cuOccupancyMaxPotentialClusterSize(to, function(host)?, In::of(&launch))
     }
 
     fn cudaOccupancyMaxActiveClusters(to: Out<c_int>, host: Host, config: In<LaunchConfig>) {
         let launch = config.get()?.launch()?;
-        call::cuOccupancyMaxActiveClusters(to, function(host)?, In::of(&launch))
+        occupancy::cuOccupancyMaxActiveClusters(to, function(host)?, In::of(&launch))
     }
 }

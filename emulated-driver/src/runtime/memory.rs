@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::api::memory::{self, call};
+use crate::api::{copy::call as copy, pool::call as pools};
 use crate::code::{Code, Result};
 use crate::pointer::{Host, In, Out};
 use crate::state::Handle;
@@ -100,7 +101,7 @@ fn byte(value: c_int) -> u8 {
 
 fn set(at: u64, value: c_int, bytes: usize, on: Handle) -> Result {
     enter()?;
-    call::cuMemsetD8Async(at, byte(value), bytes, on)
+    copy::cuMemsetD8Async(at, byte(value), bytes, on)
 }
 
 fn set_rows(
@@ -111,7 +112,7 @@ fn set_rows(
     on: Handle,
 ) -> Result {
     enter()?;
-    call::cuMemsetD2D8Async(at, pitch, byte(value), width, rows, on)
+    copy::cuMemsetD2D8Async(at, pitch, byte(value), width, rows, on)
 }
 
 fn set_volume(at: Pitched, value: c_int, extent: Extent, on: Handle) -> Result {
@@ -242,52 +243,52 @@ runtime! {
     }
 
     fn cudaMallocAsync | cudaMallocAsync_ptsz (to: Out<u64>, bytes: usize, on: Handle) {
-        or_none(to, bytes, || call::cuMemAllocAsync(to, bytes, on))
+        or_none(to, bytes, || pools::cuMemAllocAsync(to, bytes, on))
     }
 
     fn cudaMallocFromPoolAsync | cudaMallocFromPoolAsync_ptsz (
         to: Out<u64>, bytes: usize, pool: Handle, on: Handle,
     ) {
-        or_none(to, bytes, || call::cuMemAllocFromPoolAsync(to, bytes, pool, on))
+        or_none(to, bytes, || pools::cuMemAllocFromPoolAsync(to, bytes, pool, on))
     }
 
     fn cudaFreeAsync | cudaFreeAsync_ptsz (address: u64, on: Handle) {
         enter()?;
-        call::cuMemFreeAsync(address, on)
+        pools::cuMemFreeAsync(address, on)
     }
 
     fn cudaDeviceGetDefaultMemPool(to: Out<Handle>, ordinal: c_int) {
         initialised()?;
-        call::cuDeviceGetDefaultMemPool(to, ordinal)
+        pools::cuDeviceGetDefaultMemPool(to, ordinal)
     }
 
     fn cudaDeviceGetMemPool(to: Out<Handle>, ordinal: c_int) {
         initialised()?;
-        call::cuDeviceGetMemPool(to, ordinal)
+        pools::cuDeviceGetMemPool(to, ordinal)
     }
 
     fn cudaMemPoolCreate(to: Out<Handle>, properties: In<[c_int; 4]>) {
         initialised()?;
-        call::cuMemPoolCreate(to, properties)
+        pools::cuMemPoolCreate(to, properties)
     }
 
-    fn cudaMemPoolDestroy(pool: Handle) { call::cuMemPoolDestroy(pool) }
+    fn cudaMemPoolDestroy(pool: Handle) { pools::cuMemPoolDestroy(pool) }
 
-    fn cudaMemPoolTrimTo(pool: Handle, bytes: usize) { call::cuMemPoolTrimTo(pool, bytes) }
+    fn cudaMemPoolTrimTo(pool: Handle, bytes: usize) { pools::cuMemPoolTrimTo(pool, bytes) }
 
     fn cudaMemPoolGetAttribute(pool: Handle, attribute: c_uint, to: Host) {
-        call::cuMemPoolGetAttribute(pool, attribute, to)
+        pools::cuMemPoolGetAttribute(pool, attribute, to)
     }
 
     fn cudaMemPoolSetAttribute(pool: Handle, attribute: c_uint, from: Host) {
-        call::cuMemPoolSetAttribute(pool, attribute, from)
+        pools::cuMemPoolSetAttribute(pool, attribute, from)
     }
 
     fn cudaMemPoolSetAccess(pool: Handle, list: Host, count: usize) {
-        call::cuMemPoolSetAccess(pool, list, count)
+        pools::cuMemPoolSetAccess(pool, list, count)
     }
 
     fn cudaMemPoolGetAccess(to: Out<c_uint>, pool: Handle, location: In<[c_int; 2]>) {
-        call::cuMemPoolGetAccess(to, pool, location)
+        pools::cuMemPoolGetAccess(to, pool, location)
     }
 }

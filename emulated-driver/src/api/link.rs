@@ -1,0 +1,89 @@
+//! The linker: PTX texts that become one module.
+
+use std::ffi::c_uint;
+use std::sync::Mutex;
+
+use crate::code::{Code, Result};
+use crate::context::current;
+use crate::image;
+use crate::pointer::{Host, In, Out, Text};
+use crate::state::{Handle, driver, lock};
+
+/// Adds a text, linked with those before it.
+fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
+    const PTX: c_uint = 1;
+    const FAT_BINARY: c_uint = 2;
+    let capability = current()?.device().capability;
+    let link = driver()?.links.get(link)?;
+    let mut linked = lock(&link);
+    let refuse = |(code, message): (Code, String)| {
+        eprintln!("warpladder cuda: cuLinkAddData: {message}");
+        code
+    };
+    let added = match kind {
+        PTX => image::of_text(bytes),
+        FAT_BINARY => {
+            let place = Host::at_address(bytes.as_ptr().expose_provenance() as u64);
+            image::ptx(place, 10 * capability.0 as u32 + capability.1 as u32)
+        }
+        _ => Err((
+            Code::NOT_SUPPORTED,
+            "takes PTX and fat binaries with PTX, since machine code cannot be run".to_string(),
+        )),
+    };
+    let mut texts = vec![added.map_err(refuse)?];
+    if !linked.is_empty() {
+        let before = image::of_text(linked.clone()).map_err(refuse)?;
+        texts.insert(0, before);
+    }
+    if let Some(name) = crate::link::shared_local(&texts) {
+        return Err(refuse((
+            Code::NOT_SUPPORTED,
+            format!("two texts have `{name}` for themselves: give it two names, or .visible"),
+        )));
+    }
+    let text = match &texts[..] {
+        [one] => one.clone(),
+        several => crate::link::link(several),
+    };
+    *linked = text.into_bytes();
+    linked.push(0);
+    Ok(())
+}
+
+api! {
+    fn cuLinkCreate_v2(
+        _count: c_uint, _options: In<c_uint>, _values: In<Host>, to: Out<Handle>,
+    ) {
+        to.set(current()?.driver.links.insert(Mutex::default()))
+    }
+
+    fn cuLinkAddData_v2(
+        link: Handle, kind: c_uint, data: Host, bytes: usize, _name: Text,
+        _count: c_uint, _options: In<c_uint>, _values: In<Host>,
+    ) {
+        link_input(link, kind, data.vec(bytes)?)
+    }
+
+    fn cuLinkAddFile_v2(
+        link: Handle, kind: c_uint, path: Text,
+        _count: c_uint, _options: In<c_uint>, _values: In<Host>,
+    ) {
+        let bytes = std::fs::read(path.get()?).map_err(|_| Code::FILE_NOT_FOUND)?;
+        link_input(link, kind, bytes)
+    }
+
+    fn cuLinkComplete(link: Handle, image: Out<Host>, bytes: Out<usize>) {
+        let link = driver()?.links.get(link)?;
+        let text = lock(&link);
+        if text.is_empty() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // The text lives until the link is destroyed.
+        image.set(Host::at_address(text.as_ptr().expose_provenance() as u64))?;
+        bytes.set_optional(text.len());
+        Ok(())
+    }
+
+    fn cuLinkDestroy(link: Handle) { driver()?.links.remove(link).map(drop) }
+}

@@ -1,0 +1,121 @@
+//! Pools of memory, and allocations in the order of a stream.
+
+use std::ffi::{c_int, c_uint};
+
+use super::memory::{free, store};
+use crate::code::{Code, Result};
+use crate::graph::{NodeKind, Operation};
+use crate::memory::{Kind, Pool};
+use crate::pointer::{Host, In, Out};
+use crate::state::{Handle, driver, lock};
+use crate::stream;
+
+/// `CU_MEM_…` properties of a pool: its place is its fourth and fifth number.
+fn pool_of(device: usize) -> Result<Handle> {
+    driver()?
+        .default_pools
+        .get(device)
+        .copied()
+        .ok_or(Code::INVALID_DEVICE)
+}
+
+fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -> Result {
+    let (current, stream) = stream::stream(on)?;
+    let handle = pool.map_or_else(|| pool_of(current.context.device), Ok)?;
+    let pool = current.driver.pools.get(handle)?;
+    if to.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    let place = (pool.device, current.handle, handle);
+    let driver = current.driver;
+    let address = driver.allocate(bytes as u64, Kind::EmulatedDevice, place)?;
+    if let Some(captured) = stream.and_then(|stream| stream.captured()) {
+        // The graph's allocation has its address from now on, and keeps it.
+        captured.append(driver, Operation::nothing(NodeKind::Alloc))?;
+    }
+    to.set(address)
+}
+
+api! {
+    fn cuMemAllocAsync(to: Out<u64>, bytes: usize, on: Handle) {
+        allocate_from(to, bytes, None, on)
+    }
+
+    fn cuMemAllocFromPoolAsync(to: Out<u64>, bytes: usize, pool: Handle, on: Handle) {
+        allocate_from(to, bytes, Some(pool), on)
+    }
+
+    fn cuMemFreeAsync(address: u64, on: Handle) {
+        let (current, stream) = stream::stream(on)?;
+        match stream.and_then(|stream| stream.captured()) {
+            // What a graph allocates lives until its context is destroyed: launches use it again.
+            Some(captured) => {
+                let operation = Operation::nothing(NodeKind::Free);
+                captured.append(current.driver, operation).map(drop)
+            }
+            None => free(&current, address),
+        }
+    }
+
+    fn cuDeviceGetDefaultMemPool(to: Out<Handle>, device: c_int) {
+        to.set(pool_of(driver()?.device(device)?.0)?)
+    }
+
+    fn cuDeviceGetMemPool(to: Out<Handle>, device: c_int) {
+        to.set(pool_of(driver()?.device(device)?.0)?)
+    }
+
+    fn cuMemPoolCreate(to: Out<Handle>, properties: In<[c_int; 4]>) {
+        let [_, _, place, device] = properties.get()?;
+        let driver = driver()?;
+        // CU_MEM_LOCATION_TYPE_DEVICE.
+        if place != 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        to.set(driver.pools.insert(Pool::new(driver.device(device)?.0)))
+    }
+
+    fn cuMemPoolDestroy(pool: Handle) { driver()?.pools.remove(pool).map(drop) }
+
+    fn cuMemPoolTrimTo(pool: Handle, _bytes: usize) { driver()?.pools.get(pool).map(drop) }
+
+    fn cuMemPoolGetAttribute(pool: Handle, attribute: c_uint, to: Host) {
+        let driver = driver()?;
+        let pool = driver.pools.get(pool)?;
+        let set = lock(&pool.attributes).get(&attribute).copied();
+        let value = match (attribute, set) {
+            (1..=3, Some(set)) => (set, 4),
+            (_, Some(set)) => (set, 8),
+            (5..=8, None) => (driver.used_bytes(pool.device), 8),
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        store(to, value)
+    }
+
+    fn cuMemPoolSetAttribute(pool: Handle, attribute: c_uint, from: Host) {
+        let pool = driver()?.pools.get(pool)?;
+        let mut value = [0; 8];
+        match attribute {
+            1..=3 => from.read(&mut value[..4])?,
+            4 => from.read(&mut value)?,
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        lock(&pool.attributes).insert(attribute, u64::from_le_bytes(value));
+        Ok(())
+    }
+
+    fn cuMemPoolSetAccess(pool: Handle, _list: Host, _count: usize) {
+        driver()?.pools.get(pool).map(drop)
+    }
+
+    fn cuMemPoolGetAccess(to: Out<c_uint>, pool: Handle, location: In<[c_int; 2]>) {
+        let driver = driver()?;
+        driver.pools.get(pool)?;
+        // Every device reads and writes the memory of a pool, and the host does not.
+        let [place, device] = location.get()?;
+        to.set(match place {
+            1 => driver.device(device).map(|_| 3)?,
+            _ => 0,
+        })
+    }
+}
