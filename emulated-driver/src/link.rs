@@ -17,11 +17,11 @@ fn number(line: &str) -> Vec<u32> {
 }
 
 /// One text of several, with the newest version and target among them.
-pub(crate) fn link(texts: &[String]) -> String {
+pub(crate) fn link<T: AsRef<str>>(texts: &[T]) -> String {
     let mut head: [Option<&str>; 3] = [None; 3];
     let mut bodies = String::new();
     for text in texts {
-        for line in text.lines() {
+        for line in text.as_ref().lines() {
             let directive = line.split_whitespace().next().unwrap_or_default();
             match HEAD.iter().position(|of| *of == directive) {
                 None => {
@@ -82,8 +82,8 @@ fn names(text: &str) -> Vec<(&str, bool)> {
 
 /// A name that one of the texts has for itself, and another one as well: linked by name they would
 /// be mixed up.
-pub(crate) fn shared_local(texts: &[String]) -> Option<&str> {
-    let names: Vec<_> = texts.iter().map(|text| names(text)).collect();
+pub(crate) fn shared_local<T: AsRef<str>>(texts: &[T]) -> Option<&str> {
+    let names: Vec<_> = texts.iter().map(|text| names(text.as_ref())).collect();
     names.iter().enumerate().find_map(|(unit, own)| {
         let others = || names.iter().enumerate().filter(|(other, _)| *other != unit);
         let is_elsewhere = |name: &str| others().any(|(_, of)| of.iter().any(|of| of.0 == name));

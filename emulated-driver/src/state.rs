@@ -95,7 +95,8 @@ pub(crate) struct Driver {
     pub(crate) physical: Objects<Physical>,
     pub(crate) reservations: Mutex<Reservations>,
     pub(crate) pools: Objects<Pool>,
-    pub(crate) links: Objects<Mutex<Vec<u8>>>,
+    /// Texts, each with a null byte behind it.
+    pub(crate) links: Objects<Mutex<String>>,
 }
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);

@@ -31,23 +31,20 @@ fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
             "takes PTX and fat binaries with PTX, since machine code cannot be run".to_string(),
         )),
     };
-    let mut texts = vec![added.map_err(refuse)?];
-    if !linked.is_empty() {
-        let before = image::of_text(linked.clone()).map_err(refuse)?;
-        texts.insert(0, before);
-    }
+    let added = added.map_err(refuse)?;
+    let before = (!linked.is_empty()).then(|| linked.trim_end_matches('\0'));
+    let texts: Vec<&str> = before.into_iter().chain([added.as_str()]).collect();
     if let Some(name) = crate::link::shared_local(&texts) {
         return Err(refuse((
             Code::NOT_SUPPORTED,
             format!("two texts have `{name}` for themselves: give it two names, or .visible"),
         )));
     }
-    let text = match &texts[..] {
-        [one] => one.clone(),
+    *linked = match &texts[..] {
+        [_] => added,
         several => crate::link::link(several),
     };
-    *linked = text.into_bytes();
-    linked.push(0);
+    linked.push('\0');
     Ok(())
 }
 
