@@ -4,13 +4,15 @@
 //! or a GPU. Failures and delays can be injected at every call ([`Fault`]): tests show with them
 //! that no rank hangs.
 
+mod hub;
+
 use super::{Call, Communicator, Part, PartMut, Wire, check_counts, check_rank, received};
 use crate::error::CommError;
 use bytemuck::cast_slice;
-use std::collections::{BTreeSet, HashMap};
+use hub::{Contributions, Hub};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 use warpladder::gpu::{self, Gpu};
 
 /// What goes wrong at a call, for tests.
@@ -58,66 +60,6 @@ struct Own {
     vanished: AtomicBool,
 }
 
-/// Where ranks meet.
-struct Hub {
-    limit: Duration,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    failure: Option<CommError>,
-    collectives: HashMap<(u64, u64), Collective>,
-    /// Communicators that were split off, by parent, operation and colour.
-    groups: HashMap<(u64, u64, usize), u64>,
-    /// Where each rank waits that does.
-    waiting: HashMap<usize, (u64, u64)>,
-}
-
-impl State {
-    /// The ranks for which an operation waits in the end: a rank that is missing there, but waits
-    /// for others in an operation of another communicator, stands for those.
-    fn missing(&self, key: (u64, u64)) -> Vec<usize> {
-        let mut seen = vec![key];
-        let mut missing = BTreeSet::new();
-        let mut next = 0;
-        while let Some(collective) = seen.get(next).and_then(|key| self.collectives.get(key)) {
-            for rank in collective.absent() {
-                match self.waiting.get(&rank) {
-                    Some(elsewhere) if !seen.contains(elsewhere) => seen.push(*elsewhere),
-                    Some(_) => {}
-                    None => _ = missing.insert(rank),
-                }
-            }
-            next += 1;
-        }
-        missing.into_iter().collect()
-    }
-}
-
-/// One operation of one communicator.
-struct Collective {
-    call: Call,
-    /// The rank that came first.
-    first: usize,
-    /// The ranks of the whole that it takes.
-    members: Vec<usize>,
-    contributions: Vec<Option<Arc<Vec<u8>>>>,
-    left: usize,
-}
-
-impl Collective {
-    /// The ranks that have not come.
-    fn absent(&self) -> impl Iterator<Item = usize> {
-        let absent = self.contributions.iter().zip(&self.members);
-        absent.filter_map(|(came, &rank)| came.is_none().then_some(rank))
-    }
-}
-
-/// What all ranks contributed, in their order.
-type Contributions = Vec<Arc<Vec<u8>>>;
-
 /// The communicators of `size` ranks, each for a thread. An operation that takes longer than
 /// `limit` fails on all ranks.
 pub fn ranks(size: usize, limit: Duration, faults: &[Fault]) -> Vec<Emulated> {
@@ -144,19 +86,6 @@ pub fn ranks(size: usize, limit: Duration, faults: &[Fault]) -> Vec<Emulated> {
         }),
     };
     (0..size).map(of_rank).collect()
-}
-
-impl Hub {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change of the state is one statement: it is valid after a panic as well.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps the first failure, and wakes all ranks.
-    fn fail(&self, state: &mut State, error: CommError) -> CommError {
-        self.changed.notify_all();
-        state.failure.get_or_insert(error).clone()
-    }
 }
 
 impl Emulated {
@@ -204,95 +133,6 @@ impl Emulated {
                 let error = failed("a fault was injected");
                 Err(self.hub.fail(&mut self.hub.lock(), error))
             }
-        }
-    }
-
-    /// Hands a contribution over, waits for those of all ranks, and returns them.
-    fn contribute(
-        &self,
-        call: Call,
-        mut sent: Vec<u8>,
-        corrupt: bool,
-    ) -> Result<Contributions, CommError> {
-        if corrupt && let Some(byte) = sent.last_mut() {
-            // The exponent of the last element.
-            *byte ^= 0x40;
-        }
-        let key = (self.group, self.sequence.fetch_add(1, Ordering::Relaxed));
-        let size = self.members.len();
-        let operation = call.operation;
-        let mut state = self.hub.lock();
-        if let Some(failure) = &state.failure {
-            return Err(failure.clone());
-        }
-        let collective = state.collectives.entry(key).or_insert_with(|| Collective {
-            call: call.clone(),
-            first: self.rank,
-            members: self.members.clone(),
-            contributions: vec![None; size],
-            left: 0,
-        });
-        if collective.call != call {
-            let error = CommError::Disagree {
-                rank: self.number(),
-                called: call.to_string(),
-                other: self.members[collective.first],
-                expected: collective.call.to_string(),
-            };
-            return Err(self.hub.fail(&mut state, error));
-        }
-        collective.contributions[self.rank] = Some(Arc::new(sent));
-        self.hub.changed.notify_all();
-        state.waiting.insert(self.number(), key);
-        let (mut state, met) = self.wait(state, key, operation);
-        state.waiting.remove(&self.number());
-        met
-    }
-
-    /// Waits until all ranks have come to an operation.
-    fn wait<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, State>,
-        key: (u64, u64),
-        operation: &'static str,
-    ) -> (MutexGuard<'a, State>, Result<Contributions, CommError>) {
-        let deadline = Instant::now() + self.hub.limit;
-        loop {
-            let State {
-                failure,
-                collectives,
-                ..
-            } = &mut *state;
-            let Some(collective) = collectives.get_mut(&key) else {
-                // Each rank takes a collective once, and the last one removes it.
-                let error = CommError::Rendezvous(format!("{operation} was taken twice"));
-                return (state, Err(error));
-            };
-            let all: Option<Contributions> = collective.contributions.iter().cloned().collect();
-            if let Some(all) = all {
-                collective.left += 1;
-                if collective.left == self.members.len() {
-                    collectives.remove(&key);
-                }
-                return (state, Ok(all));
-            }
-            if let Some(failure) = failure {
-                let failure = failure.clone();
-                return (state, Err(failure));
-            }
-            let now = Instant::now();
-            if now >= deadline {
-                let error = CommError::TimedOut {
-                    rank: self.number(),
-                    operation: operation.to_owned(),
-                    limit: self.hub.limit,
-                    missing: state.missing(key),
-                };
-                let error = self.hub.fail(&mut state, error);
-                return (state, Err(error));
-            }
-            let waited = self.hub.changed.wait_timeout(state, deadline - now);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -533,140 +373,4 @@ fn values<T: bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::comm::run_ranks;
-    use std::sync::OnceLock;
-
-    const LIMIT: Duration = Duration::from_secs(20);
-
-    fn gpu() -> Gpu {
-        static GPU: OnceLock<Gpu> = OnceLock::new();
-        GPU.get_or_init(Gpu::emulated).clone()
-    }
-
-    /// Every operation once, of uneven parts; the elements that the rank ends with.
-    fn all_operations(rank: &Emulated) -> Result<Vec<f32>, CommError> {
-        let (me, size) = (rank.rank(), rank.size());
-        let gpu = gpu();
-        let failed = |error: gpu::Error| rank.device_failed(&error);
-        let counts: Vec<usize> = (0..size).map(|rank| rank % 3 + 1).collect();
-        let total = counts.iter().sum();
-        let own = gpu.upload(&vec![me as f32; counts[me]]).map_err(failed)?;
-        let mut all = gpu.upload(&vec![f32::NAN; total]).map_err(failed)?;
-        let send = Part::new(&own, 0..counts[me]).map_err(failed)?;
-        let receive = PartMut::new(&mut all, 0..total).map_err(failed)?;
-        rank.all_gather(&gpu, send, receive, &counts)?;
-        let mut piece = gpu.upload(&vec![f32::NAN; counts[me]]).map_err(failed)?;
-        let receive = PartMut::new(&mut piece, 0..counts[me]).map_err(failed)?;
-        let send = Part::new(&all, 0..total).map_err(failed)?;
-        rank.reduce_scatter(&gpu, send, receive, &counts)?;
-        rank.all_reduce(&gpu, PartMut::new(&mut all, 0..total).map_err(failed)?)?;
-        let root = size / 2;
-        rank.broadcast(&gpu, PartMut::new(&mut piece, 0..1).map_err(failed)?, root)?;
-        let mut next = gpu.upload(&[f32::NAN]).map_err(failed)?;
-        let receive = PartMut::new(&mut next, 0..1).map_err(failed)?;
-        let (to, from) = ((me + 1) % size, (me + size - 1) % size);
-        let send = Part::new(&own, 0..1).map_err(failed)?;
-        rank.send_receive(&gpu, send, to, receive, from)?;
-        let mut values = all.download().map_err(failed)?;
-        values.extend(piece.download().map_err(failed)?);
-        values.extend(next.download().map_err(failed)?);
-        Ok(values)
-    }
-
-    #[test]
-    fn operations_are_right_and_count_what_they_move() {
-        for size in [1, 2, 3, 5, 16] {
-            let ranks = ranks(size, LIMIT, &[]);
-            let counted: Vec<_> = ranks.iter().map(|rank| Arc::clone(&rank.own)).collect();
-            let counts: Vec<usize> = (0..size).map(|rank| rank % 3 + 1).collect();
-            let total: usize = counts.iter().sum();
-            for (me, values) in run_ranks(ranks, all_operations).into_iter().enumerate() {
-                let values = values.unwrap();
-                let gathered = counts
-                    .iter()
-                    .enumerate()
-                    .flat_map(|(rank, &count)| vec![rank as f32; count]);
-                let n = size as f32;
-                // All hold the same before the sum.
-                let expected: Vec<f32> = gathered.map(|value| value * n).collect();
-                assert_eq!(values[..total], expected);
-                assert_eq!(values[total], (size / 2) as f32 * n);
-                assert_eq!(values.last(), Some(&(((me + size - 1) % size) as f32)));
-                let bytes = 4 * match size {
-                    1 => 0,
-                    _ => {
-                        let others = (total - counts[me]) as u64;
-                        let even = received::all_reduce(total, size, me, 1);
-                        let own = counts[me] as u64 * (size as u64 - 1);
-                        others + own + even + u64::from(me != size / 2) + 1
-                    }
-                };
-                assert_eq!(counted[me].received.load(Ordering::Relaxed), bytes);
-            }
-        }
-    }
-
-    #[test]
-    fn a_failure_at_any_call_is_an_error_on_all_ranks() {
-        let size = 3;
-        for call in 0..5 {
-            for rank in 0..size {
-                for kind in [FaultKind::Fail, FaultKind::Vanish] {
-                    let start = Instant::now();
-                    let fault = Fault { rank, call, kind };
-                    let limit = Duration::from_millis(60);
-                    let ranks = ranks(size, limit, &[fault]);
-                    for outcome in run_ranks(ranks, all_operations) {
-                        let error = outcome.expect_err("no rank may go on");
-                        let is_named = match &error {
-                            CommError::RankFailed { rank: named, .. } => *named == rank,
-                            CommError::TimedOut { missing, .. } => missing == &[rank],
-                            _ => false,
-                        };
-                        assert!(is_named, "{fault:?}: {error}");
-                    }
-                    assert!(start.elapsed() < Duration::from_secs(5), "{fault:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_delay_changes_nothing_and_disagreement_is_named() {
-        let kind = FaultKind::Delay(Duration::from_millis(20));
-        let delays: Vec<Fault> = (0..5)
-            .map(|call| Fault {
-                rank: call as usize % 2,
-                call,
-                kind,
-            })
-            .collect();
-        for outcome in run_ranks(ranks(2, LIMIT, &delays), all_operations) {
-            outcome.unwrap();
-        }
-        let disagree = |rank: &Emulated| {
-            let gpu = gpu();
-            let mut array = gpu.upload(&[1.0f32; 4]).unwrap();
-            let buffer = PartMut::new(&mut array, 0..3 + rank.rank()).unwrap();
-            rank.all_reduce(&gpu, buffer)
-        };
-        for outcome in run_ranks(ranks(2, LIMIT, &[]), disagree) {
-            let error = outcome.unwrap_err().to_string();
-            assert!(error.starts_with("ranks disagree"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_panic_of_one_rank_is_an_error_on_all() {
-        let work = |rank: &Emulated| {
-            assert!(rank.rank() != 1, "rank 1 is to panic");
-            all_operations(rank)
-        };
-        for outcome in run_ranks(ranks(3, LIMIT, &[]), work) {
-            let error = outcome.unwrap_err().to_string();
-            assert!(error.contains("it panicked"), "{error}");
-        }
-    }
-}
+mod tests;
