@@ -54,7 +54,7 @@ fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent.clamp(-126, 127) + 127) as u32) << 23)
 }
 
-/// As [`super::tile::tile_by`].
+/// As [`super::tile()`], a number of columns at once.
 #[inline(always)]
 pub(super) fn tile_by<const COLUMNS: usize>(product: &Tile<'_>, values: &Values, d: &mut [u32]) {
     let (depth, blocks) = (product.depth, product.columns / COLUMNS);
