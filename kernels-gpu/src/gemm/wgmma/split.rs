@@ -5,9 +5,10 @@
 //! [`split`](crate::gemm::mma::split) says which three numbers of bfloat16 an f32 is the sum of,
 //! and which six products of them are computed. `wgmma` takes B from shared memory, so the terms
 //! are written to the workspace first: a matrix of each, one behind the other, in the layout of the
-//! operand. A tensor map has them as matrices of a batch, and a k-tile takes six stages of the
-//! pipeline, each of one term of A and one of B. It begins at zero, with the smallest products, and
-//! is added to promoted accumulators, which round.
+//! operand. A tensor map has them as matrices of a batch, and a k-tile takes three stages of the
+//! pipeline, each of one term of A and the same one of B. The six products read each term up to
+//! three times, so that a k-tile is bound by its MMAs and not by what it loads. It begins at zero,
+//! with the smallest products, and is added to promoted accumulators, which round.
 //!
 //! # Range
 //! `split_f32` notes the largest and the least magnitudes in a
@@ -30,17 +31,16 @@
 //! See [`split`](crate::gemm::mma::split). The promotion of `wgmma` accumulators: DeepSeek-AI,
 //! "DeepSeek-V3 Technical Report", 2024, section 3.3.2.
 
-use crate::gemm::mma::split::{RANGE_BYTES, Range, SMALL_PRODUCTS, TERMS, split};
+use crate::gemm::mma::split::{RANGE_BYTES, Range, TERMS, split};
 use crate::gemm::pack_rows::{self, Loading, Pack};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
-use crate::gemm::wgmma::stage::{StageCoord, TensorMaps};
+use crate::gemm::wgmma::stage::{Operands, StageCoord, TensorMaps};
 use core::marker::PhantomData;
 use cuda_std::griddepcontrol;
-use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 use cuda_std::vector::{U32x4, Vector};
-use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
+use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR};
 
 /// Threads of a block.
 pub const THREADS: usize = 256;
@@ -127,39 +127,72 @@ pub unsafe fn split_f32(
     unsafe { (*range).extend(side as usize, largest, least) };
 }
 
-/// Products of terms.
-const PRODUCTS: usize = SMALL_PRODUCTS.len() + 1;
+/// The term of A and of B in each stage of a k-tile: those of the first products come first.
+const STAGE_TERMS: [usize; TERMS] = [2, 0, 1];
 
-/// The terms of A or B, `side` 0 or 1, in the products, of which the largest comes last: 4 bits
-/// each.
-const fn terms(side: usize) -> u32 {
-    let mut terms = 0;
-    let mut product = 0;
-    while product < SMALL_PRODUCTS.len() {
-        terms |= (SMALL_PRODUCTS[product][side] as u32) << (4 * product);
-        product += 1;
-    }
-    terms
-}
+/// [`STAGE_TERMS`], 4 bits each: a loop reads them from a register.
+const PACKED_TERMS: u32 = {
+    let [third, first, second] = STAGE_TERMS;
+    (third | first << 4 | second << 8) as u32
+};
 
 /// Both operands lie in shared memory, in terms: a stage has one of each.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitSS<E, const A: i32, const B: i32>(pub PhantomData<E>);
+
+impl<E: Input, const A: i32, const B: i32> SplitSS<E, A, B> {
+    /// The sum of the products of terms of the pipeline's next k-tile, in the order of
+    /// [`SMALL_PRODUCTS`](crate::gemm::mma::split::SMALL_PRODUCTS), with the largest last.
+    ///
+    /// # Safety
+    /// As for [`mma_tiles`](OperandSource::mma_tiles).
+    #[inline(always)]
+    unsafe fn mma_k_tile<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+        pipeline: &mut Pipeline<R>,
+        warpgroup: usize,
+    ) -> S {
+        let mut next_stage = || {
+            // SAFETY: the pipeline is initialised by the contract, and this is a consumer.
+            unsafe { pipeline.consumer_wait() };
+            let stage = Operands::<A, B>::new(pipeline.stage(), CONSUMERS, warpgroup);
+            let reading = pipeline.current();
+            pipeline.advance();
+            (stage, reading)
+        };
+        // SAFETY: a stage is read when it is full, and released when all but the newest MMAs are
+        // complete, which do not read it. No other code touches the accumulators before `wait_all`.
+        unsafe {
+            let (third, reading_third) = next_stage();
+            let (first, reading_first) = next_stage();
+            let mut accumulators: S = third.with_b_of(first).mma::<E, S>();
+            first.with_b_of(third).mma_add::<E, S>(&mut accumulators);
+            let (second, reading_second) = next_stage();
+            second.mma_add::<E, S>(&mut accumulators);
+            wgmma::wait_group::<1>();
+            reading_third.release();
+            second.with_b_of(first).mma_add::<E, S>(&mut accumulators);
+            first.with_b_of(second).mma_add::<E, S>(&mut accumulators);
+            first.mma_add::<E, S>(&mut accumulators);
+            wgmma::wait_group::<1>();
+            reading_second.release();
+            accumulators.wait_all();
+            reading_first.release();
+            accumulators
+        }
+    }
+}
 
 impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SplitSS<E, A, B> {
     const BYTES: usize = E::BYTES;
     const A_K_MAJOR: bool = A == K_MAJOR;
     const B_K_MAJOR: bool = B == K_MAJOR;
     const C_TRANSPOSED: bool = false;
-    const K_TILE_STAGES: u32 = PRODUCTS as u32;
+    const K_TILE_STAGES: u32 = TERMS as u32;
 
     #[inline(always)]
     fn matrices(matrices: [u32; 2], stage: u32) -> [u32; 2] {
-        let term = |side: usize| terms(side) >> (4 * stage) & 0xf;
-        [
-            matrices[0] * TERMS as u32 + term(0),
-            matrices[1] * TERMS as u32 + term(1),
-        ]
+        let term = PACKED_TERMS >> (4 * stage) & 0xf;
+        matrices.map(|matrix| matrix * TERMS as u32 + term)
     }
 
     #[inline(always)]
@@ -186,19 +219,12 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SplitSS<E, A
         tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
-        // The compiler would unroll a loop over as many, for which there are too few registers.
-        let stages = opaque(PRODUCTS) as u32;
         let mut promoted = S::ZERO;
         for _ in 0..tiles.count {
             // SAFETY: the contract is that of this function: a k-tile has these stages.
-            let accumulators: S = unsafe {
-                SS::<E, A, B>::accumulate::<S, R, CONSUMERS>(pipeline, stages, warpgroup)
-            };
+            let products: S = unsafe { Self::mma_k_tile::<S, R, CONSUMERS>(pipeline, warpgroup) };
             for register in 0..S::COLUMNS / 2 {
-                promoted.set(
-                    register,
-                    promoted.get(register) + accumulators.get(register),
-                );
+                promoted.set(register, promoted.get(register) + products.get(register));
             }
         }
         promoted
@@ -210,11 +236,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_of_a_k_tile_have_the_products_with_the_largest_last() {
-        let stages: [_; PRODUCTS] = core::array::from_fn(|stage| {
+    fn stages_of_a_k_tile_have_each_term_once() {
+        let stages: [_; TERMS] = core::array::from_fn(|stage| {
             SplitSS::<cuda_std::mma::Bf16, 0, 0>::matrices([2, 0], stage as u32)
         });
-        assert_eq!(stages, [[8, 0], [6, 2], [7, 1], [7, 0], [6, 1], [6, 0]]);
+        assert_eq!(stages, [[8, 2], [6, 0], [7, 1]]);
     }
 
     #[test]

@@ -237,6 +237,12 @@ impl<const A: i32, const B: i32> Operands<A, B> {
         }
     }
 
+    /// A of this stage, and B of another one.
+    #[inline(always)]
+    pub fn with_b_of(self, other: Self) -> Self {
+        Operands { b: other.b, ..self }
+    }
+
     /// The operands of a k-block.
     #[inline(always)]
     fn at<E: Input>(&self, k_block: usize) -> [Descriptor; 2] {
