@@ -1,7 +1,7 @@
 //! Whether operands are copied first, where a product can do without.
 //!
 //! Products by `mma.sync` are, where that is faster than to load them element by element. Those of
-//! TF32 by `wgmma` are not, where it is faster to compute them in f32.
+//! TF32 and of f32 in terms by `wgmma` are not, where it is faster to compute them in f32.
 //!
 //! Operands of 8-bit integers are copied to be K-major, all others so that their rows begin at
 //! multiples of 16 bytes.
@@ -34,6 +34,10 @@ const MAX_BLOCKS: u64 = 65_535;
 /// less at most.
 const MIN_COPIED_BYTES: f64 = (1 << 20) as f64;
 
+/// The same bytes of one term, where operands are written in terms: a product in f32 has three
+/// launches less.
+const MIN_TERM_BYTES: f64 = (1 << 17) as f64;
+
 /// The product in f32, if that takes less time than the copies that its kernels ask for, and the
 /// product by them.
 pub(super) fn faster_in_f32<T: GemmInput>(
@@ -47,9 +51,15 @@ pub(super) fn faster_in_f32<T: GemmInput>(
     }
     let oriented = Oriented::of(description);
     let copies = oriented.copied_bytes().map(|bytes| bytes as f64);
-    if copies.clone().sum::<f64>() < MIN_COPIED_BYTES {
+    let least = match kernels.splits_operands {
+        true => MIN_TERM_BYTES,
+        false => MIN_COPIED_BYTES,
+    };
+    if copies.clone().sum::<f64>() < least {
         return None;
     }
+    // The costs of kernels that take operands in terms have the launches that write those.
+    let copies = copies.filter(|_| !kernels.splits_operands);
     let (clocks, _) = kernels.plan_of_copies(&description.problem(device), copies)?;
     let f32_kernels = in_f32.kernels(device).ok()?;
     let without = [].into_iter();

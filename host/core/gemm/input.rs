@@ -1,7 +1,7 @@
 //! What A and B may be made of, and which kernels multiply that.
 
 use super::float8::{E4m3, E5m2, Float8Format, Float8Operands, Scales};
-use super::{COMPUTE_CAPABILITY, Description, HOPPER, PORTABLE};
+use super::{COMPUTE_CAPABILITY, Description, HOPPER, PORTABLE, Precision};
 use crate::device::ComputeCapability;
 use crate::element::Element;
 use crate::ptx;
@@ -192,6 +192,16 @@ impl GemmInput for f32 {
             HOPPER => of_ampere(compute_capability, &OF_F32_SPLIT_90),
             _ => of_ampere(compute_capability, &OF_F32_SPLIT_80),
         }
+    }
+
+    /// By fused multiply-adds, which are as accurate as its terms.
+    fn in_f32(of: &Description<f32>) -> Option<Description<f32>> {
+        // No kernel of f32 fuses operators.
+        let is_split = of.precision == Precision::F32Split && of.fusion.is_none();
+        is_split.then_some(Description {
+            precision: Precision::Native,
+            ..*of
+        })
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Precision {
     /// fused with them. The terms take 6 bytes of workspace for each element of A and B. Where an
     /// element is outside of the range above, or k times the largest products are above 2¹²⁵, the
     /// launch behind it computes all of C as before: the host does not wait to learn of it.
+    /// Products that take less time by fused multiply-adds, such as those of few rows or columns,
+    /// are computed by these.
     F32Split,
 }
 

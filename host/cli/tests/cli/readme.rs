@@ -193,6 +193,7 @@ fn random_ratios(folder: &Path) -> String {
             "gemm_mma_bf16",
             "gemm_mma_f16",
             "gemm_mma_tf32",
+            "gemm_f32_split",
             "wgmma_fp8",
         ] {
             let path = folder.join(format!("compare-random-{start}{kernel}.json"));
@@ -462,7 +463,7 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     let folder = root().join("results/h200");
     let all = ["run.json", "run-2048.json"];
     check("docs/h200.md", "h200", &table(&folder, &all, |_| true));
-    let products = ["sgemm", "dgemm", "wgmma", "transpose"];
+    let products = ["sgemm", "dgemm", "wgmma", "gemm_f32_split", "transpose"];
     check("docs/h200.md", "compare", &ratios(&folder, &products));
     check("docs/h200.md", "random", &random_ratios(&folder));
     let h100 = root().join("results/h100");

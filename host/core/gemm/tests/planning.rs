@@ -3,7 +3,7 @@
 use super::Numbers;
 use crate::device::ComputeCapability;
 use crate::gemm::tuning::Choices;
-use crate::gemm::{Description, DeviceLimits, GemmInput, PlanError, Tf32, plan};
+use crate::gemm::{Description, DeviceLimits, GemmInput, PlanError, Precision, Tf32, plan};
 use crate::plan::PlannedLaunch;
 use crate::ptx;
 use half::{bf16, f16};
@@ -44,6 +44,37 @@ fn tf32_is_computed_in_f32_where_copies_take_longer() {
         assert!(
             last.starts_with("wgmma_tf32") || last.starts_with("add_parts"),
             "{of_tf32:?}"
+        );
+    }
+}
+
+/// Of f32 in terms, products that take less time by fused multiply-adds are computed by these.
+#[test]
+fn f32_in_terms_is_computed_as_it_is_where_terms_take_longer() {
+    let hopper = DeviceLimits::new(132, ComputeCapability::V9_0);
+    let entries = |description: &Description<f32>| -> Vec<_> {
+        let launches = plan(description, hopper, &Choices::new()).unwrap().launches;
+        launches.into_iter().map(|launch| launch.entry).collect()
+    };
+    for (extents, transposed, in_terms) in [
+        ([8106, 21, 3132], [true, false], false),
+        ([18, 3735, 4422], [false; 2], false),
+        ([1505, 3787, 30], [false, true], false),
+        ([2048, 2048, 2048], [false; 2], true),
+        ([910, 1114, 7105], [false, true], true),
+        // Too small for a difference that matters.
+        ([100, 130, 70], [true; 2], true),
+    ] {
+        let native = Description::<f32>::dense(extents, transposed);
+        let split = Description {
+            precision: Precision::F32Split,
+            ..native
+        };
+        let of_split = entries(&split);
+        assert_eq!(
+            of_split == entries(&native),
+            !in_terms,
+            "{extents:?}: {of_split:?}"
         );
     }
 }

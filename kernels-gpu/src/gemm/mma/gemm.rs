@@ -10,7 +10,8 @@
 //! tiles.
 //!
 //! # Thread mapping
-//! A block tile of 128 × 128 has four warps of 64 × 64, one of 64 × 64 has four of 32 × 32.
+//! A block tile of 256 × 128 has eight warps of 64 × 64, one of 128 × 128 has four, and one of 64 ×
+//! 64 has four of 32 × 32.
 //!
 //! # Preconditions
 //! See [`tile_config`](crate::gemm::tile_config). The kernels take three more parameters, those of
@@ -264,6 +265,19 @@ pub(super) const fn config<T: MmaTile>(
     }
 }
 
+/// Eight warps of 64 × 64, which have the registers of an SM. The shared memory of four stages, 96
+/// KiB, fits that of a block on each generation.
+pub(super) struct Tall;
+
+impl MmaTile for Tall {
+    const BM: usize = 256;
+    const BN: usize = 128;
+    const MMAS_M: usize = 4;
+    const MMAS_N: usize = 8;
+    const STAGES: usize = 4;
+    const MIN_BLOCKS: u32 = 1;
+}
+
 /// Four warps of 64 × 64. Two blocks have the registers of an SM.
 pub(super) struct Large;
 
@@ -327,12 +341,18 @@ impl MmaTile for SmallSplit {
 /// All tiles in all layouts.
 macro_rules! mma_families {
     ($(
-        $prefix:ident, $list:ident, $large:ident, $small:ident:
+        $prefix:ident, $list:ident, [$($tall:ident)?] $large:ident, $small:ident:
         $element:ty, $stored:ty, $c_16bit:ty, $module:ident $range:tt;
     )*) => {
         mma_kernels! {
             $(
                 $prefix, $list: $element, $stored, $c_16bit, $module {
+                    $($tall, _256x128_ {
+                        nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
+                        nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
+                        tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
+                        tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
+                    })?
                     $large, _128x128_ {
                         nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS, $range;
                         nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS, $range;
@@ -353,8 +373,8 @@ macro_rules! mma_families {
 }
 
 mma_families! {
-    gemm_f16, OF_F16, Large, Small: F16, u16, f16, multistage [];
-    gemm_bf16, OF_BF16, Large, Small: Bf16, u16, bf16, multistage [];
-    gemm_tf32, OF_TF32, Large, Small: Tf32, f32, f32, multistage [];
-    gemm_f32_split, OF_F32_SPLIT, LargeSplit, SmallSplit: SplitF32, f32, f32, split [range];
+    gemm_f16, OF_F16, [Tall] Large, Small: F16, u16, f16, multistage [];
+    gemm_bf16, OF_BF16, [Tall] Large, Small: Bf16, u16, bf16, multistage [];
+    gemm_tf32, OF_TF32, [] Large, Small: Tf32, f32, f32, multistage [];
+    gemm_f32_split, OF_F32_SPLIT, [] LargeSplit, SmallSplit: SplitF32, f32, f32, split [range];
 }

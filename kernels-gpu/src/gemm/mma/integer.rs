@@ -22,7 +22,7 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "mma.sync", "ldmatrix".
 
-use super::gemm::{Large, MmaTile, Small, SmallElements, config};
+use super::gemm::{Large, MmaTile, Small, SmallElements, Tall, config};
 use super::multistage::{self, Accumulators, Operands, WarpTile, panels};
 use super::operand::{MMA_M, MMA_N, TileElement, tile_bytes};
 use crate::gemm::GemmParams;
@@ -165,6 +165,7 @@ macro_rules! integer_kernels {
 }
 
 integer_kernels! {
+    gemm_i8_256x128_nt: Tall, K_MAJOR_VECTORS;
     gemm_i8_128x128_nt: Large, K_MAJOR_VECTORS;
     gemm_i8_64x64_nt: Small, K_MAJOR_VECTORS;
     gemm_i8_64x64_elements: SmallElements, ANY;

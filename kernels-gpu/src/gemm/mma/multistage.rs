@@ -2,9 +2,10 @@
 //!
 //! # Idea
 //! Asynchronous copies fill the stages of a pipeline ahead of the warps that read them. One barrier
-//! of the block separates two k-tiles: what the k-tile before has read is then filled again. While
-//! a warp multiplies the fragments of one k-block it loads those of the next one, also across the
-//! barrier.
+//! of the block separates two k-tiles: what the k-tile before has read is then filled again. A warp
+//! loads the fragments of a k-block, and then multiplies those of the one before. So the MMAs of a
+//! k-tile's last k-block come behind the barrier, where their fragments have been in registers for
+//! a while: the tensor cores are busy while the first fragments of the next k-tile arrive.
 //!
 //! # Thread mapping
 //! A warp tile is `MMAS_M` × `MMAS_N` MMAs of 16 × 8. The warps of a block lie row by row in its
@@ -202,16 +203,15 @@ impl<
         self.write = after(self.write, Self::STAGE_BYTES, STAGES);
     }
 
-    /// Waits for the k-tile behind the one that is read, and goes on to it unless that `is_last`.
+    /// Waits for the k-tile behind the one that is read, and goes on to it.
     ///
     /// # Safety
     /// All threads of the block execute it, and have read what they need of the k-tile.
     #[inline(always)]
-    unsafe fn advance(&mut self, is_last: bool) {
+    unsafe fn advance(&mut self) {
         wait_for_next::<STAGES>();
         thread::sync_threads();
-        let next = after(self.read, Self::STAGE_BYTES, STAGES);
-        self.read = if is_last { self.read } else { next };
+        self.read = after(self.read, Self::STAGE_BYTES, STAGES);
     }
 
     /// The tiles of A and B that are read.
@@ -263,14 +263,12 @@ pub unsafe fn for_each_k_tile<
             LAYOUT_A,
             LAYOUT_B,
         >::start(memory, panels, k_extent);
-        let mut k_tile = 1;
-        while k_tile <= k_tiles {
+        for _ in 0..k_tiles {
             // The stage that the k-tile before was read from is filled again.
             pipeline.start_copies();
             consume(pipeline.tiles());
             pipeline.store();
-            pipeline.advance(k_tile == k_tiles);
-            k_tile += 1;
+            pipeline.advance();
         }
         async_copy::wait_group::<0>();
         thread::sync_threads();
@@ -375,28 +373,23 @@ pub unsafe fn main_loop<
             LAYOUT_A,
             LAYOUT_B,
         >::start(memory, panels(), k_extent);
-        load(&mut fragments[0], pipeline.tiles(), 0);
-        let mut k_tile = 1;
-        while k_tile <= k_tiles {
+        for k_tile in 0..k_tiles {
             for k_block in 0..K_BLOCKS {
-                if k_block == 0 {
-                    // The stage that the k-tile before was read from is filled again.
+                load(&mut fragments[k_block % 2], pipeline.tiles(), k_block);
+                // Behind the loads, which would not come before copies: the stage that the k-tile
+                // before was read from is filled again.
+                if k_block == K_BLOCKS - 1 {
                     pipeline.start_copies();
                 }
-                if k_block + 1 < K_BLOCKS {
-                    let next = &mut fragments[(k_block + 1) % 2];
-                    load(next, pipeline.tiles(), k_block + 1);
-                } else {
-                    pipeline.store();
-                    // After the last k-tile the fragments of its first k-block are loaded once
-                    // more, and not used.
-                    pipeline.advance(k_tile == k_tiles);
-                    load(&mut fragments[0], pipeline.tiles(), 0);
+                // The first k-tile has no fragments before its own.
+                if k_tile > 0 || k_block > 0 {
+                    warp_mma(accumulators, &fragments[(k_block + 1) % 2]);
                 }
-                warp_mma(accumulators, &fragments[k_block % 2]);
             }
-            k_tile += 1;
+            pipeline.store();
+            pipeline.advance();
         }
+        warp_mma(accumulators, &fragments[(K_BLOCKS - 1) % 2]);
         async_copy::wait_group::<0>();
         thread::sync_threads();
     }

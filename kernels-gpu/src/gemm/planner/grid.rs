@@ -98,13 +98,18 @@ impl KernelSet {
         let epilogue = epilogue(&cost, problem.c_vectors);
         let work = main_loop(&cost, k.into()) * tile.blocks_per_sm as f64;
         let splits_that_fit = (wave / last).min(MAX_STREAM_K_SPLITS);
+        let alone = match tile.blocks_per_sm {
+            1 => self.launch.alone,
+            _ => 1.0,
+        };
+        let split_bytes = f64::from(bm * bn * self.element_bytes) * alone;
+        // The idle SMs compute the second splits while the others compute the first ones.
+        let tails = last.div_ceil((wave - last).max(1)) as f64;
+        let tail = self.launch.last_block.clocks(0, split_bytes) + epilogue;
         let (splits, rest) = if splits_that_fit >= 2 {
             (splits_that_fit as u32, 1.0 / splits_that_fit as f64)
         } else {
-            // The idle SMs compute the second splits while the others compute the first ones.
-            let tails = last.div_ceil(wave - last) as f64;
-            let fixed = self.launch.last_block.clocks(0, 0.0) + epilogue;
-            (2, 1.0 - cost::head_share(work, fixed, tails))
+            (2, 1.0 - cost::head_share(work, tail, tails))
         };
         let other_split_k = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
         // Where splits begin at multiples of BK, the last one has what is left of k.
@@ -131,7 +136,7 @@ impl KernelSet {
         let plan = self.grid_plan(tile, problem, grid, longest);
         let busy = (waves * work + last_wave) * self.longer(tile, problem, &plan)
             + (waves + 1.0) * epilogue
-            + self.launch.last_block.clocks(0, partial_sums as f64);
+            + (self.launch.last_block).clocks(0, f64::from(splits) * split_bytes);
         let clocks = self.launch.start + self.beside_memory(problem, busy);
         let plan = GemmPlan {
             decomposition: Decomposition::StreamK(StreamK {
@@ -185,10 +190,13 @@ impl KernelSet {
             };
         }
         let promotes = plan.promotion_interval != promotion::NEVER;
-        if tile.blocks_per_sm == 1 || tile.promotion_interval.is_some() && !promotes {
+        let [k_major, mn_major] = if tile.blocks_per_sm == 1 {
+            [self.elements_alone, 0.0]
+        } else if tile.promotion_interval.is_some() && !promotes {
             return 1.0;
-        }
-        let [k_major, mn_major] = self.elements;
+        } else {
+            self.elements
+        };
         let longer = [0, 1].map(|operand| match tile.layouts[operand] {
             layout::K_MAJOR => k_major,
             layout::MN_MAJOR_UNALIGNED if !problem.vectors[operand] => mn_major,

@@ -39,6 +39,8 @@ pub struct KernelSet {
     /// What the main loop of small tiles takes longer for an operand that is copied by elements: a
     /// K-major one, and an MN-major one without vectors.
     pub(super) elements: [f64; 2],
+    /// The same for a K-major operand where a tile has an SM alone.
+    pub(super) elements_alone: f64,
     /// What launches take.
     pub(super) launch: LaunchCost,
     /// What may reduce partial sums. Without [`ReductionMode::Kernel`] there is no reduction
@@ -73,6 +75,7 @@ pub const SGEMM: KernelSet = KernelSet {
     whole_k_tiles: false,
     by_elements: cost::BY_ELEMENTS_32,
     elements: cost::ELEMENTS_F32,
+    elements_alone: cost::K_MAJOR_ALONE_F32,
     launch: cost::GRID_F32,
     reductions: &[
         ReductionMode::LastBlock,
@@ -107,6 +110,7 @@ pub const DGEMM: KernelSet = KernelSet {
     reduce: ("dgemm_reduce", PORTABLE),
     element_bytes: 8,
     elements: cost::ELEMENTS_F64,
+    elements_alone: 0.0,
     launch: cost::GRID_F64,
     costs: cost::F64,
     ..SGEMM

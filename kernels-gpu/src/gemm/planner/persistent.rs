@@ -194,7 +194,13 @@ impl Tile {
         if self.splits_operands {
             bytes *= TERMS as f64;
             let moved = elements * cost::SPLIT_BYTES;
-            clocks += cost::SPLIT_LAUNCHES + moved / cost::BYTES_PER_CLOCK;
+            let of_c = match self.problem.tma_store {
+                true => cost::SPLIT_ELEMENT_OF_C,
+                false => cost::SPLIT_ELEMENT_OF_UNALIGNED_C,
+            };
+            clocks += cost::SPLIT_LAUNCHES
+                + moved / cost::BYTES_PER_CLOCK
+                + f64::from(m) * f64::from(n) * of_c;
         }
         clocks + cost::overlapped(main_loop, bytes / cost::BYTES_PER_CLOCK)
     }
