@@ -198,8 +198,8 @@ fn small_plans(plan: PlanFn, whole: &Plan, request: &PlanRequest) -> Option<(u32
     };
     let wanted = kernels(whole);
     // Large tiles pay where k is long, and where there are many.
-    let sizes =
-        [[2, 2, 2], [2, 2, 4], [4, 4, 2]].map(|times| times.map(|times| times * MIN_EXTENT));
+    let sizes = [[2, 2, 2], [2, 2, 4], [4, 4, 2], [2, 2, 8]];
+    let sizes = sizes.map(|times| times.map(|times| times * MIN_EXTENT));
     let candidates = sizes
         .into_iter()
         .flat_map(|least| [1, 2, 4, 8].map(|multiprocessors| (multiprocessors, least)));
