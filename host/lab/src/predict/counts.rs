@@ -197,8 +197,15 @@ fn small_plans(plan: PlanFn, whole: &Plan, request: &PlanRequest) -> Option<(u32
         launches.map(|launch| launch.entry).collect()
     };
     let wanted = kernels(whole);
-    // Large tiles pay where k is long, and where there are many.
-    let sizes = [[2, 2, 2], [2, 2, 4], [4, 4, 2], [2, 2, 8]];
+    // Large tiles pay where k is long, and where there are many; those of 192 columns fill 384.
+    let sizes = [
+        [2, 2, 2],
+        [2, 2, 4],
+        [4, 4, 2],
+        [2, 2, 8],
+        [2, 3, 4],
+        [2, 2, 16],
+    ];
     let sizes = sizes.map(|times| times.map(|times| times * MIN_EXTENT));
     let candidates = sizes
         .into_iter()
