@@ -141,6 +141,11 @@ impl Operands {
     }
 }
 
+/// The lanes whose masks are `wanted`.
+fn naming(members: &Lanes32, wanted: u32) -> u32 {
+    collect(|lane| members[lane] == wanted)
+}
+
 impl Warp {
     /// Lets lanes go on that wait at different places, once all of their mask are at one.
     pub(super) fn meet(&mut self, program: &Program) {
@@ -156,7 +161,7 @@ impl Warp {
                 if wanted & self.live & !here == 0 {
                     self.release(program, operation, (wanted, here));
                 }
-                rest &= !collect(|lane| members[lane] == wanted);
+                rest &= !naming(&members, wanted);
             }
         }
     }
@@ -178,9 +183,7 @@ impl Warp {
     /// The lanes that wait at an operation, at any place, for the lanes that `wanted` names.
     fn at_operation(&self, program: &Program, operation: Operation, wanted: u32) -> u32 {
         let of_split = |split: &Split| match self.awaited(program, split) {
-            Some((_, same, members)) if same == operation => {
-                collect(|lane| members[lane] == wanted) & split.mask
-            }
+            Some((_, same, members)) if same == operation => naming(&members, wanted) & split.mask,
             _ => 0,
         };
         self.splits
@@ -196,7 +199,7 @@ impl Warp {
             let Some((op, same, members)) = self.awaited(program, &split) else {
                 continue;
             };
-            let mask = collect(|lane| members[lane] == wanted) & split.mask;
+            let mask = naming(&members, wanted) & split.mask;
             if same != operation || mask == 0 {
                 continue;
             }

@@ -127,15 +127,26 @@ impl Synccheck {
             .entry(waiting.instruction)
             .or_insert_with(|| reachable(warp.kernel, waiting.instruction));
         if behind.contains(&id) {
-            let first = Self::actor(warp, waiting.instruction, waiting.mask);
-            let second = Self::actor(warp, id, others);
             let detail = format!(
                 "{} lanes of the warp wait, {} have gone on without it",
                 waiting.mask.count_ones(),
                 others.count_ones()
             );
-            self.report(Problem::DivergentBarrier, detail, first, Some(second));
+            self.report_divergent(warp, &waiting, (id, others), detail);
         }
+    }
+
+    /// Lanes wait at a barrier, and others of their warp are elsewhere.
+    fn report_divergent(
+        &mut self,
+        warp: &WarpContext<'_>,
+        waiting: &Waiting,
+        (id, others): (InstructionId, u32),
+        detail: String,
+    ) {
+        let first = Self::actor(warp, waiting.instruction, waiting.mask);
+        let second = Self::actor(warp, id, others);
+        self.report(Problem::DivergentBarrier, detail, first, Some(second));
     }
 
     /// Lanes reach a barrier at which others of their warp may wait already; the lanes that wait
@@ -158,14 +169,12 @@ impl Synccheck {
         // the barrier at which all would have joined.
         let is_same = (waiting.instruction, waiting.barrier) == (id, barrier);
         if !is_same || waiting.calls != warp.calls {
-            let first = Self::actor(warp, waiting.instruction, waiting.mask);
-            let second = Self::actor(warp, id, arriving);
             let detail = format!(
                 "{} lanes of the warp wait already when {} others arrive",
                 waiting.mask.count_ones(),
                 arriving.count_ones()
             );
-            self.report(Problem::DivergentBarrier, detail, first, Some(second));
+            self.report_divergent(warp, &waiting, (id, arriving), detail);
         }
         Waiting {
             mask: waiting.mask | arriving,

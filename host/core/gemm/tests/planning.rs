@@ -12,6 +12,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::process::Command;
 
+/// The kernels that a product is planned with.
+fn entries<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<&'static str> {
+    let launches = plan(product, device, &Choices::new()).unwrap().launches;
+    launches.into_iter().map(|launch| launch.entry).collect()
+}
+
 /// Of TF32, operands that `wgmma` takes after copies only are multiplied in f32 where those take
 /// longer; what needs no copy, or is more arithmetic than copies, is not.
 #[test]
@@ -19,13 +25,8 @@ fn tf32_is_computed_in_f32_where_copies_take_longer() {
     let hopper = DeviceLimits::new(132, ComputeCapability::V9_0);
     let plan_of = |extents, transposed| {
         let product = Description::<Tf32>::dense(extents, transposed);
-        let launches = plan(&product, hopper, &Choices::new()).unwrap().launches;
         let in_f32 = Description::<f32>::dense(extents, transposed);
-        let in_f32 = plan(&in_f32, hopper, &Choices::new()).unwrap().launches;
-        let entries = |launches: Vec<PlannedLaunch>| -> Vec<_> {
-            launches.into_iter().map(|launch| launch.entry).collect()
-        };
-        (entries(launches), entries(in_f32))
+        (entries(&product, hopper), entries(&in_f32, hopper))
     };
     for (extents, transposed) in [
         ([4369, 19, 5215], [true; 2]),
@@ -52,10 +53,6 @@ fn tf32_is_computed_in_f32_where_copies_take_longer() {
 #[test]
 fn f32_in_terms_is_computed_as_it_is_where_terms_take_longer() {
     let hopper = DeviceLimits::new(132, ComputeCapability::V9_0);
-    let entries = |description: &Description<f32>| -> Vec<_> {
-        let launches = plan(description, hopper, &Choices::new()).unwrap().launches;
-        launches.into_iter().map(|launch| launch.entry).collect()
-    };
     for (extents, transposed, in_terms) in [
         ([8106, 21, 3132], [true, false], false),
         ([18, 3735, 4422], [false; 2], false),
@@ -70,9 +67,9 @@ fn f32_in_terms_is_computed_as_it_is_where_terms_take_longer() {
             precision: Precision::F32Split,
             ..native
         };
-        let of_split = entries(&split);
+        let of_split = entries(&split, hopper);
         assert_eq!(
-            of_split == entries(&native),
+            of_split == entries(&native, hopper),
             !in_terms,
             "{extents:?}: {of_split:?}"
         );
