@@ -2,8 +2,8 @@
 //!
 //! `#[kernel(max_threads = 256)]` cannot write a directive into its entry's header: inline assembly
 //! stays inside the body. It leaves a comment there, and this module moves it to the header. It
-//! also makes names of source files the same on every system, leaves out labels that nothing names,
-//! and finds what could not run.
+//! also makes names of source files the same on every system, leaves out labels that nothing names
+//! and the comments around inline assembly, and finds what could not run.
 
 mod labels;
 
@@ -158,7 +158,7 @@ impl Finisher {
         let trimmed = line.trim();
         if let Some(asm) = &mut self.asm {
             if trimmed == ASM_END {
-                self.end_asm(line);
+                self.end_asm();
             } else if let Some(bound) = trimmed.strip_prefix(BOUND_COMMENT) {
                 self.bound(number, start, bound.trim())?;
             } else {
@@ -167,7 +167,7 @@ impl Finisher {
             return Ok(());
         }
         if trimmed == ASM_BEGIN {
-            self.asm = Some(vec![line.to_owned()]);
+            self.asm = Some(Vec::new());
             return Ok(());
         }
         if is_empty_section(trimmed) || (!self.keeps_marks && labels::is_mark(trimmed)) {
@@ -191,14 +191,12 @@ impl Finisher {
         self.kept.push('\n');
     }
 
-    /// Keeps the inline assembly that ends here, unless nothing is left of it.
-    fn end_asm(&mut self, end: &str) {
-        let asm = self.asm.take().unwrap_or_default();
-        if asm.iter().skip(1).any(|line| !line.trim().is_empty()) {
-            for line in &asm {
-                self.keep(line);
+    /// Keeps the lines of the inline assembly that ends here, without the comments around them.
+    fn end_asm(&mut self) {
+        for line in self.asm.take().unwrap_or_default() {
+            if !line.trim().is_empty() {
+                self.keep(&line);
             }
-            self.keep(end);
         }
     }
 

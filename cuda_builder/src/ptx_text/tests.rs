@@ -32,11 +32,15 @@ fn bounds_move_to_the_header_in_a_fixed_order() {
 }
 
 #[test]
-fn other_inline_assembly_stays_as_it_is() {
+fn other_inline_assembly_stays_without_its_comments() {
     // A brace in the first column inside the assembly does not end the body.
-    let body = asm("{\n.reg .b32 t;\nmov.b32 t, 1;\n}");
-    let source = format!("{HEAD}{}", entry("a", &(body + "\tbar.sync \t0;\n")));
-    assert_eq!(finish(&source).unwrap().text, source);
+    let text = "{\n.reg .b32 t;\nmov.b32 t, 1;\n}";
+    let with = |assembly: &str| {
+        let body = format!("{assembly}\tbar.sync \t0;\n");
+        format!("{HEAD}{}", entry("a", &body))
+    };
+    let finished = finish(&with(&asm(text))).unwrap();
+    assert_eq!(finished.text, with(&format!("\t{text}\n")));
     let after = finish(&format!(
         "{HEAD}{}",
         entry("a", &(asm("{\n}") + &bound("maxnreg 32")))

@@ -144,6 +144,19 @@ impl<T: GemmInput> Description<T> {
         [0, 1].map(|operand| self.rows_begin_at(operand, per_vector))
     }
 
+    /// The same product with operands that any kernel takes as they lie, where k is 0: they have no
+    /// elements.
+    pub(super) fn without_elements_k_major(&self) -> Self {
+        let transposed = match self.extents[2] {
+            0 => [false, true],
+            _ => self.transposed,
+        };
+        Description {
+            transposed,
+            ..*self
+        }
+    }
+
     /// Whether the rows of A, B or C, and the matrices of a batch, begin at multiples of `elements`
     /// elements, and the first one at one of 16 bytes.
     pub(super) fn rows_begin_at(&self, matrix: usize, elements: u32) -> bool {

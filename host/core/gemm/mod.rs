@@ -56,6 +56,7 @@ pub fn plan<T: GemmInput>(
     tuned: &Choices,
 ) -> Result<Plan, PlanError> {
     description.check()?;
+    let description = &description.without_elements_k_major();
     let kernels = description.kernels(device)?;
     let problem = description.problem(device);
     let measured = tuned.get(&ProblemKey::of(description)).and_then(|tuned| {

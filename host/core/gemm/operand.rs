@@ -14,7 +14,7 @@ use kernels_gpu::gemm::planner::GemmProblem;
 use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
-use kernels_gpu::gemm::wgmma::{multicast, stage};
+use kernels_gpu::gemm::wgmma::{boxes::OperandBoxes, multicast, stage};
 
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
 const ROW_BYTES: u32 = 16;
@@ -329,11 +329,13 @@ impl Operand {
     /// `blocks` blocks of a cluster load together.
     fn map(&self, element_bytes: u32, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
         let bk = stage::block_k(element_bytes as usize) as u32;
-        let together = stage::loaded_multiple(element_bytes as usize, self.k_major, blocks);
-        let [box_columns, box_rows] = match self.k_major {
-            true => [bk, stage::loaded(extent, of_tile, together)],
-            false => [bk, bk],
-        };
+        let boxes = OperandBoxes::new(
+            extent,
+            of_tile,
+            element_bytes as usize,
+            self.k_major,
+            blocks,
+        );
         // An empty matrix cannot be mapped, and is not loaded.
         let vector = ROW_BYTES / element_bytes;
         let pitch = self.pitch.max(vector);
@@ -348,8 +350,8 @@ impl Operand {
                 1 => u64::from(self.rows.max(1)) * u64::from(pitch),
                 _ => self.stride.max(vector.into()),
             },
-            box_columns,
-            box_rows: multicast::box_rows(box_rows, blocks),
+            box_columns: bk,
+            box_rows: multicast::box_rows(boxes.box_rows(), blocks),
         }
     }
 }

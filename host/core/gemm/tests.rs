@@ -188,13 +188,22 @@ fn nothing_is_found<T>(round: fn(f64) -> T, options: GemmOptions<'_, f32>, scale
 where
     T: super::GemmInto<f32, Output = f32>,
 {
+    let extents = [[136, 72, 40], [33, 31, 17], [64, 64, 1000]];
+    nothing_is_found_of(round, options, scale, &extents);
+}
+
+fn nothing_is_found_of<T>(
+    round: fn(f64) -> T,
+    options: GemmOptions<'_, f32>,
+    scale: f64,
+    extents: &[[usize; 3]],
+) where
+    T: super::GemmInto<f32, Output = f32>,
+{
     let gpu = Gpu::sanitized();
     let mut numbers = Numbers(5);
-    for (turn, [m, n, k]) in [[136, 72, 40], [33, 31, 17], [64, 64, 1000]]
-        .into_iter()
-        .enumerate()
-    {
-        let [layout_a, layout_b] = [layouts(m, k)[turn % 2], layouts(k, n)[turn / 2]];
+    for (turn, &[m, n, k]) in extents.iter().enumerate() {
+        let [layout_a, layout_b] = [layouts(m, k)[turn % 2], layouts(k, n)[turn / 2 % 2]];
         let (_, a) = matrix(&gpu, layout_a, |_| round(scale * numbers.signed()));
         let (_, b) = matrix(&gpu, layout_b, |_| round(numbers.signed()));
         let (_, residual) = matrix(&gpu, Layout::row_major(m, n), |_| 1.0_f32);
@@ -229,6 +238,26 @@ fn sanitizers_find_nothing() {
     };
     nothing_is_found::<f32>(|x| x as f32, split, 1.0);
     nothing_is_found::<f32>(|x| x as f32, split, 1e-38);
+}
+
+/// The same by warpgroups, with a source that TMA loads and one that it cannot, and with tiles of
+/// which a part is outside of A or B. Some blocks begin with such a tile, others reach one later.
+#[test]
+fn sanitizers_find_nothing_in_products_by_warpgroups() {
+    let options = GemmOptions {
+        generation: Some(ComputeCapability::V9_0),
+        ..GemmOptions::default()
+    };
+    let extents = [
+        [192, 320, 40],
+        [136, 72, 130],
+        [33, 31, 17],
+        [320, 200, 72],
+        [64, 64, 1000],
+        [1096, 1032, 24],
+    ];
+    nothing_is_found_of::<bf16>(bf16::from_f64, options, 1.0, &extents);
+    nothing_is_found_of::<Tf32>(|x| Tf32(x as f32), options, 1.0, &extents);
 }
 
 /// Largest and mean error of a product, each over the sum of magnitudes of the terms.

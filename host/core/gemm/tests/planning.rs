@@ -49,6 +49,27 @@ fn tf32_is_computed_in_f32_where_copies_take_longer() {
     }
 }
 
+/// Operands without elements need no copy, whatever layout the kernels ask for.
+#[test]
+fn products_with_k_of_0_are_planned_in_every_layout() {
+    fn check<T: GemmInput>(device: DeviceLimits) {
+        for transposed in [[false, false], [false, true], [true, false], [true, true]] {
+            for [m, n] in [[5, 7], [33, 1], [128, 257]] {
+                let product = Description::<T>::dense([m, n, 0], transposed);
+                let entries = entries(&product, device);
+                assert_eq!(entries.len(), 1, "{} {transposed:?} {entries:?}", T::NAME);
+            }
+        }
+    }
+    for capability in [ComputeCapability::V8_0, ComputeCapability::V9_0] {
+        let device = DeviceLimits::new(108, capability);
+        check::<i8>(device);
+        check::<f16>(device);
+        check::<Tf32>(device);
+        check::<f32>(device);
+    }
+}
+
 /// Of f32 in terms, products that take less time by fused multiply-adds are computed by these.
 #[test]
 fn f32_in_terms_is_computed_as_it_is_where_terms_take_longer() {

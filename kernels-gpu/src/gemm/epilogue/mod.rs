@@ -8,6 +8,7 @@
 //! | [`staged`] | through shared memory, so that a warp stores whole rows: `mma.sync` of f32 sums |
 //! | [`output_elements`] | which elements of C the accumulators of a warpgroup are: `wgmma` |
 //! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
+//! | [`tma_source`] | the source by TMA, two epilogue tiles ahead: `wgmma` |
 //! | [`aligned`] | the same where TMA cannot store C: aligned vectors, by way of shifted lines |
 //! | `lines` | the same with a source or a fused operator: by warps, line by line |
 //! | [`convert`] | the operator of 8-bit operands: C of the type that a launch asks for |
@@ -29,5 +30,7 @@ mod lines;
 pub mod output_elements;
 pub mod output_op;
 pub mod staged;
+#[cfg(sm_90a)]
+pub mod tma_source;
 #[cfg(sm_90a)]
 pub mod tma_store;

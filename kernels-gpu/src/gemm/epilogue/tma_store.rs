@@ -2,8 +2,8 @@
 //!
 //! A warpgroup's 64 rows of a tile are stored as epilogue tiles, one TMA box each. Where TMA cannot
 //! store C, results of accumulators alone take the way of [`aligned`](super::aligned);
-//! with others warps store the lines of the epilogue tile. A source that is needed comes the same
-//! way.
+//! with others warps store the lines of the epilogue tile, and load those of the source. Where TMA
+//! can, it [loads the source](super::tma_source) as well.
 
 use super::lines::{self, LineTile, Lines};
 use super::output_elements::{EIGHT_REGISTERS, OutputElements, first, offset};
@@ -41,7 +41,7 @@ pub(super) const CHUNK_BYTES: usize = 16;
 
 /// Epilogue tiles of a warpgroup in shared memory: one is written while the TMA store of the other
 /// is in flight.
-const BOXES: usize = 2;
+pub(super) const BOXES: usize = 2;
 
 /// Bytes of shared memory for the epilogue tiles of a warpgroup.
 pub const BYTES: usize = BOXES * BOX_BYTES;
@@ -68,6 +68,19 @@ pub struct TmaEpilogue<'a, C, Op> {
     pub boxes: *mut u8,
     /// Number of a named barrier of this warpgroup alone.
     pub barrier: u32,
+    /// The barriers of the source for all consumer warpgroups, which follow the producer's, with
+    /// [`tma_source::BYTES`](super::tma_source::BYTES) bytes of shared memory each. They are used
+    /// where [TMA loads the source](Self::loads_source).
+    pub source_barriers: *mut u8,
+}
+
+/// The place of epilogue tile `index` of the tile at `coord`.
+#[inline(always)]
+pub(super) fn at_tile<C>(coord: TileCoord, index: usize) -> TileCoord {
+    TileCoord {
+        column: coord.column + (index * box_columns(size_of::<C>())) as u32,
+        ..coord
+    }
 }
 
 /// The epilogue tile in shared memory that is written next.
@@ -118,7 +131,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// epilogue tiles `boxes` of the columns from there on, by TMA.
     ///
     /// # Safety
-    /// TMA can store C, and the operator has no [last step](OutputOp::finish). All 128 threads of
+    /// TMA can store C, and the operator has neither a source nor a
+    /// [last step](OutputOp::finish). All 128 threads of
     /// the warpgroup execute it together, and its MMAs have been waited for. `elements`,
     /// `scheduler` and `maps` are those of the kernel. No other warpgroup stores these rows and
     /// epilogue tiles.
@@ -141,7 +155,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             let slot = Slot::of::<S, C>(index, &boxes);
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
-            unsafe { self.store_tile::<false>(&mut values, self.at(coord, index), slot, leader) };
+            unsafe {
+                self.store_tile::<false>(&mut values, at_tile::<C>(coord, index), slot, leader);
+            }
         }
     }
 
@@ -149,7 +165,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// once: the accumulators of all epilogue tiles pass through the registers of the first one.
     ///
     /// # Safety
-    /// As for [`store`](Self::store), but for its first condition.
+    /// As for [`store`](Self::store), but for its first condition. Where
+    /// [TMA loads the source](Self::loads_source), [`load_first`](Self::load_first) comes before.
     #[inline(always)]
     pub unsafe fn store_any<S: Accumulator + Accumulators<Element = f32>>(
         &self,
@@ -168,7 +185,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 let slot = Slot::of::<S, C>(index, &boxes);
                 // SAFETY: the contract is that of `store`.
                 unsafe {
-                    self.store_tile::<true>(&mut values, self.at(coord, index), slot, leader);
+                    self.store_tile::<true>(&mut values, at_tile::<C>(coord, index), slot, leader);
+                    if leader && self.loads_source() {
+                        self.load_next(coord, index, &boxes);
+                    }
                 }
             }
             for register in Self::BOX_REGISTERS..S::COUNT {
@@ -184,7 +204,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     ///
     /// All threads of the warpgroup execute it together.
     #[inline(always)]
-    fn is_leader(&self) -> bool {
+    pub(super) fn is_leader(&self) -> bool {
         let writers = if self.elements.transposed {
             2
         } else {
@@ -195,15 +215,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             let warp =
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
             warp.is_multiple_of(writers) && tma::elect_sync()
-        }
-    }
-
-    /// The place of epilogue tile `index`.
-    #[inline(always)]
-    fn at(&self, coord: TileCoord, index: usize) -> TileCoord {
-        TileCoord {
-            column: coord.column + (index * Self::BOX_COLUMNS) as u32,
-            ..coord
         }
     }
 
@@ -228,16 +239,21 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
         let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
         let is_by_tma = !ANY || self.scheduler.tma_store != 0;
+        let has_source = ANY && op.is_source_needed();
         // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
         // contents before the writes, or those of the lines. Each further one orders what threads
         // write to the epilogue tile before what others read of it; those that write it again are
         // those that have read it. The proxy fence and the last barrier order the writes before the
         // TMA store.
         unsafe {
-            if op.is_source_needed() {
-                self.take(slot, is_by_tma, leader);
-                self.for_each_line_tile(coord, slot, |lines| lines.load());
-                self.sync(is_by_tma);
+            if has_source {
+                if is_by_tma {
+                    self.wait_for_source(slot.index, leader);
+                } else {
+                    self.sync(false);
+                    self.for_each_line_tile(coord, slot, |lines| lines.load());
+                    self.sync(false);
+                }
                 for register in 0..Self::BOX_REGISTERS {
                     let source = *Self::in_tile(start, register, elements.transposed);
                     values[register] = op.combine(values[register], source.widen());
@@ -248,7 +264,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             if ANY && op.has_finish() {
                 self.finish(values, coord);
             }
-            if !op.is_source_needed() {
+            if !has_source {
                 // Behind the operator, so that it overlaps the reads of the last contents.
                 self.take(slot, is_by_tma, leader);
             }
@@ -350,7 +366,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// # Safety
     /// All threads of the warpgroup execute it together.
     #[inline(always)]
-    unsafe fn sync(&self, is_by_tma: bool) {
+    pub(super) unsafe fn sync(&self, is_by_tma: bool) {
         // SAFETY: the contract says that all threads of the warpgroup are here. The condition is
         // the same in all of them.
         unsafe {
@@ -405,26 +421,42 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
-    /// Stores the TMA box of this leader: the epilogue tile at `start`, or the half of it that its
-    /// two warps have written where C lies column by column.
+    /// Where the TMA box of this leader lies in the epilogue tile at `start`, and its coordinates
+    /// in C: the whole of it, or the half that its two warps have written where C lies column by
+    /// column.
+    #[inline(always)]
+    pub(super) fn leaders_box(
+        &self,
+        start: *mut u8,
+        coord: TileCoord,
+    ) -> (SharedAddress, [u32; 3]) {
+        if self.elements.transposed {
+            let of_box = thread::thread_idx_x() as usize / 64 % 2;
+            let start = start.wrapping_add(of_box * BOX_BYTES / 2);
+            let row = coord.row + (of_box * TRANSPOSED_BOX) as u32;
+            let at = [row, coord.column, coord.matrix];
+            (SharedAddress::of(start), at)
+        } else {
+            let at = [coord.column, coord.row, coord.matrix];
+            (SharedAddress::of(start), at)
+        }
+    }
+
+    /// Bytes of a TMA box of C.
+    #[inline(always)]
+    pub(super) fn box_bytes(&self) -> u32 {
+        let boxes = WM / box_rows(self.elements.transposed);
+        (BOX_BYTES / boxes) as u32
+    }
+
+    /// Stores the TMA box of this leader, of the epilogue tile at `start`.
     ///
     /// # Safety
     /// TMA can store C. The box has been written, and a barrier lies behind that.
     #[inline(always)]
     unsafe fn store_tma(&self, start: *mut u8, coord: TileCoord) {
+        let (from, at) = self.leaders_box(start, coord);
         // SAFETY: the map is that of C by the contract of `store`, and the box is this leader's.
-        unsafe {
-            let map = &raw const (*self.maps).c;
-            if self.elements.transposed {
-                let of_box = thread::thread_idx_x() as usize / 64 % 2;
-                let start = start.wrapping_add(of_box * BOX_BYTES / 2);
-                let row = coord.row + (of_box * TRANSPOSED_BOX) as u32;
-                let at = [row, coord.column, coord.matrix];
-                tma::store_3d(map, at, SharedAddress::of(start));
-            } else {
-                let at = [coord.column, coord.row, coord.matrix];
-                tma::store_3d(map, at, SharedAddress::of(start));
-            }
-        }
+        unsafe { tma::store_3d(&raw const (*self.maps).c, at, from) };
     }
 }

@@ -1,5 +1,6 @@
 //! GEMMs on tensor cores by warpgroups: `wgmma`.
 
+pub mod boxes;
 pub mod float8;
 pub mod integer;
 pub mod kernels;

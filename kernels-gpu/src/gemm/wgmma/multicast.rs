@@ -52,7 +52,7 @@ pub unsafe fn load<
         return unsafe { stage::load::<E, CONSUMERS, A, B>(stage, maps, coord, full) };
     }
     let rows = if B == K_MAJOR {
-        coord.loaded[1]
+        coord.boxes[1].extent
     } else {
         block_k(E::BYTES) as u32
     };
@@ -67,7 +67,7 @@ pub unsafe fn load<
     unsafe {
         stage::load_a::<E, A>(stage, maps, coord, full);
         let map = &raw const (*maps).b;
-        stage::each_box::<E, B>(to, start, coord.loaded[1], |to, [column, row]| {
+        stage::each_box::<E, B>(to, start, coord.boxes[1], |to, [column, row]| {
             tma::load_3d_multicast(to, map, [column, row, coord.matrices[1]], full, ALL_BLOCKS);
         });
     }

@@ -1,8 +1,10 @@
 //! What the `wgmma` kernels share: the stages that TMA loads, and the MMAs of a stage.
 
 use crate::gemm::pipeline::tma::Stages;
+use crate::gemm::wgmma::boxes::Boxes;
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::hint::{opaque, rolled};
 use cuda_std::mbarrier::Barrier;
 use cuda_std::prelude::*;
 use cuda_std::shared;
@@ -48,8 +50,8 @@ pub const fn stage_bytes(consumers: usize, bn: usize) -> usize {
 /// which the last one counts the matrices of a batch, and swizzle by 128 bytes. C's is used by
 /// kernels with a TMA epilogue alone.
 ///
-/// A K-major operand has boxes of [BK](block_k) elements along k and those rows (of B: columns) of
-/// a block tile that are [`loaded`]. An MN-major one has boxes of BK × BK elements.
+/// A K-major operand has boxes of [BK](block_k) elements along k and of as many rows (of B:
+/// columns) as [`OperandBoxes`](super::boxes::OperandBoxes) says. An MN-major one has boxes of BK × BK elements.
 #[repr(C)]
 pub struct TensorMaps {
     /// A's.
@@ -77,65 +79,35 @@ pub struct StageCoord {
     pub top: u32,
     /// First column of B.
     pub left: u32,
-    /// Rows of A and columns of B that are loaded: those of the block tile, or what [`loaded`]
-    /// says.
-    pub loaded: [u32; 2],
+    /// TMA boxes of the rows of A and of the columns of B.
+    pub boxes: [Boxes; 2],
     /// First element along k.
     pub start: u32,
     /// Matrices of A and B in the batch.
     pub matrices: [u32; 2],
 }
 
-/// Rows after which the swizzle pattern repeats.
-const SWIZZLED_ROWS: u32 = 8;
-
-/// The number of which the loaded rows of A, or columns of B, are a multiple, for elements of
-/// `element_bytes` bytes. Of an MN-major operand it is BK, the columns of a box. Of a K-major one
-/// it is 1, or 8 rows for each of several `blocks` that load equal shares.
-pub const fn loaded_multiple(element_bytes: usize, k_major: bool, blocks: u32) -> u32 {
-    if !k_major {
-        block_k(element_bytes) as u32
-    } else if blocks > 1 {
-        SWIZZLED_ROWS * blocks
-    } else {
-        1
-    }
-}
-
-/// Rows of A (BM) or columns of B (BN) to load for a block tile of `tile` of them. Where the matrix
-/// has only `extent`, fewer are loaded: `extent`, rounded up to a [multiple](loaded_multiple) of
-/// `multiple`. TMA takes longer for those outside of a matrix than for others, though they are
-/// zeros.
-///
-/// Rows and columns of the tile outside of C are not stored, so their values do not matter.
-pub const fn loaded(extent: u32, tile: u32, multiple: u32) -> u32 {
-    if extent == 0 || extent >= tile {
-        tile
-    } else {
-        extent.next_multiple_of(multiple)
-    }
-}
-
-/// Clears `bytes` of each stage. No TMA load fills these, but the MMAs read them.
+/// Clears `bytes` of each stage. No TMA load may have filled these when the MMAs read them.
 ///
 /// # Safety
-/// All 128 threads of a warpgroup execute it, and no other code uses these bytes meanwhile.
+/// All `threads` threads of the block execute it, and no other code uses these bytes meanwhile.
 /// `stages` is the first stage of a pipeline; `bytes` lie in a stage and begin and end at multiples
 /// of 16.
 #[inline(always)]
-pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>) {
+pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>, threads: usize) {
     /// Bytes of a vector, which a thread stores at a time.
     const VECTOR: usize = size_of::<f32>() * 4;
-    let thread = thread::thread_idx_x() as usize % WARPGROUP;
-    for stage in 0..R::COUNT {
-        let stage = stages.wrapping_add(stage * R::BYTES);
-        let mut byte = bytes.start + thread * VECTOR;
+    let mut of_stage = opaque(0);
+    while of_stage < R::COUNT {
+        let stage = stages.wrapping_add(of_stage * R::BYTES);
+        let mut byte = bytes.start + thread::thread_idx_x() as usize * VECTOR;
         while byte < bytes.end {
             // SAFETY: the contract says that `bytes` lie in a stage, in multiples of 16, and that
             // no other code uses them.
             unsafe { F32x4::store(stage.wrapping_add(byte).cast(), [0.0; 4]) };
-            byte += WARPGROUP * VECTOR;
+            byte = rolled(byte + threads * VECTOR);
         }
+        of_stage = rolled(of_stage + 1);
     }
 }
 
@@ -160,7 +132,7 @@ pub unsafe fn load<E: Input, const CONSUMERS: usize, const A: i32, const B: i32>
         let map = &raw const (*maps).b;
         let to = tile_b(stage, CONSUMERS);
         let start = [coord.left, coord.start];
-        each_box::<E, B>(to, start, coord.loaded[1], |to, [column, row]| {
+        each_box::<E, B>(to, start, coord.boxes[1], |to, [column, row]| {
             tma::load_3d(to, map, [column, row, coord.matrices[1]], full);
         });
     }
@@ -181,34 +153,39 @@ pub unsafe fn load_a<E: Input, const A: i32>(
     // SAFETY: the contract says that the maps are valid, the stage is empty and the barrier is
     // initialised.
     unsafe {
-        let [rows, columns] = coord.loaded;
-        full.arrive_expect_tx((rows + columns) * ROW_BYTES as u32);
+        let [a, b] = coord.boxes;
+        full.arrive_expect_tx((a.rows() + b.rows()) * ROW_BYTES as u32);
         let map = &raw const (*maps).a;
         let start = [coord.top, coord.start];
-        each_box::<E, A>(stage, start, rows, |to, [column, row]| {
+        each_box::<E, A>(stage, start, a, |to, [column, row]| {
             tma::load_3d(to, map, [column, row, coord.matrices[0]], full);
         });
     }
 }
 
-/// Calls `load` for each TMA box of an operand's k-tile, with its address in shared memory, from
-/// `to` on, and its column and row in the matrix. The k-tile begins at row (of B: column) `first`
-/// and at `start` along k, and has `extent` rows or columns: whole boxes where the operand is
-/// MN-major.
+/// Calls `load` for each of the TMA boxes of an operand's k-tile, with its address in shared
+/// memory, from `to` on, and its column and row in the matrix. The k-tile begins at row (of B:
+/// column) `first` and at `start` along k.
 #[inline(always)]
 pub fn each_box<E: Input, const MAJOR: i32>(
     to: SharedAddress,
     [first, start]: [u32; 2],
-    extent: u32,
+    boxes: Boxes,
     load: impl Fn(SharedAddress, [u32; 2]),
 ) {
     if MAJOR == K_MAJOR {
         load(to, [start, first]);
+        // Mostly there is no second one: the loop is not worth to be unrolled.
+        let mut i = 1;
+        while i < boxes.count {
+            let row = i * boxes.extent;
+            load(to.at(row * ROW_BYTES as u32), [start, first + row]);
+            i = rolled(i as usize + 1) as u32;
+        }
     } else {
-        let of_box = block_k(E::BYTES) as u32;
-        for i in 0..extent / of_box {
+        for i in 0..boxes.count {
             let to = to.at(i * mn_major_box_bytes(E::BYTES) as u32);
-            load(to, [first + i * of_box, start]);
+            load(to, [first + i * block_k(E::BYTES) as u32, start]);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::gemm::element::Output;
 use crate::gemm::epilogue::aligned;
 use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::OutputOp;
+use crate::gemm::epilogue::tma_source;
 use crate::gemm::epilogue::tma_store::TmaEpilogue;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
@@ -21,10 +22,9 @@ use crate::gemm::scheduler::persistent::{
     ReductionMode, StreamK, TileCoord, TileGrid, TileSchedulerParams,
 };
 use crate::gemm::tile_config::Tile;
+use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
-use crate::gemm::wgmma::stage::{
-    self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, loaded_multiple,
-};
+use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
 use core::marker::PhantomData;
 use core::num::Wrapping;
 use cuda_std::cluster;
@@ -73,10 +73,10 @@ impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize, const CLUSTER: u3
     const BK: usize = stage::block_k(W::BYTES);
     const THREADS: usize = threads(Self::BM);
     const STAGES: usize = StageCountAuto::<S, CONSUMERS, CLUSTER>::COUNT;
-    /// A flag of each consumer warpgroup, 4 bytes, comes last.
+    /// The barriers of each consumer warpgroup's source, and a flag of 4 bytes, come last.
     const SHARED_BYTES: usize = boxes_bytes(CONSUMERS)
         + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES
-        + CONSUMERS * 4;
+        + CONSUMERS * (tma_source::BYTES + 4);
     const CLUSTER_SIZE: u32 = CLUSTER;
 }
 
@@ -97,8 +97,8 @@ struct WarpSpecialized<C, Op, const CONSUMERS: usize, const CLUSTER: u32> {
     op: Op,
     tiles: TileGrid,
     stream_k: StreamK,
-    /// Rows of A and columns of B that are loaded for a tile.
-    loaded: [u32; 2],
+    /// How the rows of A and the columns of B come to stages.
+    boxes: [OperandBoxes; 2],
 }
 
 impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLUSTER: u32>
@@ -124,17 +124,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
             op: Op::new(&params),
             tiles,
             stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
-            loaded: [
-                stage::loaded(
-                    params.m,
-                    tile[0],
-                    loaded_multiple(W::BYTES, W::A_K_MAJOR, 1),
-                ),
-                stage::loaded(
-                    params.n,
-                    tile[1],
-                    loaded_multiple(W::BYTES, W::B_K_MAJOR, CLUSTER),
-                ),
+            boxes: [
+                OperandBoxes::new(params.m, tile[0], W::BYTES, W::A_K_MAJOR, 1),
+                OperandBoxes::new(params.n, tile[1], W::BYTES, W::B_K_MAJOR, CLUSTER),
             ],
         }
     }
@@ -158,21 +150,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         let mut work_units = self.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
             let coord = self.tiles.coord(unit.tile);
-            // Nothing is stored of a tile outside of C, which exists for its cluster only. It may
-            // be computed from any rows, and TMA loads rows of A sooner than zeros from outside of
-            // it.
-            let top = if coord.row < self.params.m {
-                coord.row
-            } else {
-                0
-            };
+            let (top, boxes) = self.boxes_of(coord);
             for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
                 let matrices = is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix });
                 for of_k_tile in 0..stages {
                     let at = StageCoord {
                         top,
                         left: coord.column,
-                        loaded: self.loaded,
+                        boxes,
                         start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
                         matrices: W::matrices(matrices, of_k_tile),
                     };
@@ -192,36 +177,57 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         }
     }
 
-    /// Clears the rows of A that are not loaded for this warpgroup. The first warpgroup also clears
-    /// the columns of B that are not loaded.
+    /// The first row that is loaded for the tile at `coord`, and the boxes of both operands.
+    ///
+    /// Nothing is stored of a tile outside of C, which exists for its cluster only. It may be
+    /// computed from any rows, and TMA loads rows of A sooner than zeros from outside of it.
+    #[inline(always)]
+    fn boxes_of(&self, coord: TileCoord) -> (u32, [Boxes; 2]) {
+        let top = if coord.row < self.params.m {
+            coord.row
+        } else {
+            0
+        };
+        let [a, b] = &self.boxes;
+        (top, [a.of_tile(top), b.of_tile(coord.column)])
+    }
+
+    /// Clears the rows of A and the columns of B that no box brings to the stages before the MMAs
+    /// first read them. Returns whether there are any.
     ///
     /// # Safety
-    /// All consumer warpgroups execute it before [`consume`](Self::consume). `stages` is the first
-    /// stage.
+    /// All threads of the block execute it, before the pipeline is used, and a barrier lies behind
+    /// it. `stages` is the first stage.
     #[inline(always)]
-    unsafe fn clear<S: Accumulator>(&self, stages: *mut u8, warpgroup: usize) {
-        let [rows, columns] = self.loaded.map(|loaded| loaded as usize * ROW_BYTES);
-        let end = (warpgroup + 1) * A_BYTES;
-        let b = CONSUMERS * A_BYTES;
-        let lacks_columns = columns < S::COLUMNS * ROW_BYTES;
-        // SAFETY: TMA does not fill these bytes, and no MMA reads them yet by the contract. The
-        // proxy fence and the barrier order the stores before the MMAs of all consumers.
-        unsafe {
-            if rows < end {
-                stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(
-                    stages,
-                    rows.max(end - A_BYTES)..end,
-                );
-            }
-            if lacks_columns && warpgroup == 0 {
-                let end = b + S::COLUMNS * ROW_BYTES;
-                stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, b + columns..end);
-            }
-            if rows < b || lacks_columns {
-                tma::fence_proxy_async();
-                wgmma::sync_several(dsmem::CONSUMERS_BARRIER, (CONSUMERS * WARPGROUP) as u32);
-            }
+    unsafe fn clear<W: OperandSource, S: Accumulator>(&self, stages: *mut u8) -> bool {
+        let least = self.boxes.map(|boxes| boxes.least());
+        let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
+        if least == tile {
+            return false;
         }
+        // Where the first tile fills all of each stage, later ones read what is left of it.
+        let Some(unit) = self.stream_k.work_units(thread::block_idx_x()).advance() else {
+            return false;
+        };
+        let (_, boxes) = self.boxes_of(self.tiles.coord(unit.tile));
+        let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
+        if boxes.map(|boxes| boxes.rows()) == tile
+            && stages_of_unit >= StageCountAuto::<S, CONSUMERS, CLUSTER>::COUNT
+        {
+            return false;
+        }
+        let [rows, columns] = least.map(|least| least as usize * ROW_BYTES);
+        let b = CONSUMERS * A_BYTES;
+        let threads = threads(CONSUMERS * WM);
+        // SAFETY: no TMA load and no MMA uses the stages yet, by the contract. The proxy fence and
+        // the barrier behind it order the stores before both.
+        unsafe {
+            stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, rows..b, threads);
+            let columns = b + columns..b + S::COLUMNS * ROW_BYTES;
+            stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, columns, threads);
+            tma::fence_proxy_async();
+        }
+        true
     }
 
     /// A consumer warpgroup: computes its rows of this block's work units, and stores them.
@@ -229,14 +235,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
     /// # Safety
     /// All 128 threads of the warpgroup execute it, while the producer executes
     /// [`produce`](Self::produce). `boxes` and `flag` are shared memory of this warpgroup alone,
-    /// and `stages` is the first stage.
+    /// `stages` is the first stage, and `barriers` are those of the source.
     #[inline(always)]
     unsafe fn consume<W: OperandSource, S: Accumulator + Accumulators<Element = f32>>(
         &self,
         (source, op): (W, Op),
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, CLUSTER>>,
         warpgroup: usize,
-        [boxes, stages]: [*mut u8; 2],
+        [boxes, stages, barriers]: [*mut u8; 3],
         flag: *mut u32,
     ) {
         let barrier = 1 + warpgroup as u32;
@@ -251,6 +257,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
             maps: self.maps,
             boxes,
             barrier,
+            source_barriers: barriers,
         };
         if epilogue.is_aligned() {
             // SAFETY: all threads of the warpgroup are here, and it has not stored anything yet.
@@ -267,9 +274,15 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                     first: unit.first_k_tile,
                     count: unit.k_tiles,
                 };
+                let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
+                // Opaque: what is computed of it would else take registers in the main loop.
+                let tile = opaque(unit.tile as usize) as u32;
+                // This block stores all of a data-parallel tile.
+                if epilogue.loads_source() && tile < self.scheduler.data_parallel_tiles {
+                    epilogue.load_first(self.own_rows(tile, warpgroup), boxes.clone());
+                }
                 let mut accumulators: S =
                     source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
-                let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
                 // Blocks with multicast have data-parallel tiles only.
                 let may_split = StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE == 1;
                 let is_clustered =
@@ -284,10 +297,13 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                 {
                     continue;
                 }
-                let coord = self.tiles.coord(unit.tile);
-                let row = coord.row + (warpgroup * WM) as u32;
-                let coord = TileCoord { row, ..coord };
-                if self.scheduler.tma_store != 0 && !op.has_finish() {
+                let coord = self.own_rows(unit.tile, warpgroup);
+                let is_stream_k = unit.tile >= self.scheduler.data_parallel_tiles;
+                if epilogue.loads_source() && is_stream_k {
+                    epilogue.load_first(coord, boxes.clone());
+                }
+                let is_plain = !op.is_source_needed() && !op.has_finish();
+                if self.scheduler.tma_store != 0 && is_plain {
                     epilogue.store(&accumulators, coord, boxes);
                 } else if epilogue.is_aligned() {
                     epilogue.store_aligned(&accumulators, coord, boxes);
@@ -300,6 +316,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
             }
         }
         tma::wait_group::<0>();
+    }
+
+    /// Where the rows of a consumer warpgroup begin in a tile.
+    #[inline(always)]
+    fn own_rows(&self, tile: u32, warpgroup: usize) -> TileCoord {
+        let coord = self.tiles.coord(tile);
+        let row = coord.row + (warpgroup * WM) as u32;
+        TileCoord { row, ..coord }
     }
 
     /// [`fix_up`](Self::fix_up) of accumulators as the operand source has them.
@@ -384,10 +408,12 @@ pub(super) unsafe fn body<
     arrays: (*mut C, *mut f32),
     params: GemmParams<f32>,
     scheduler: TileSchedulerParams,
-    (source, operator): (W, impl FnOnce(Op) -> Op),
+    (operand_source, operator): (W, impl FnOnce(Op) -> Op),
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
+    let behind_stages = boxes_bytes + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES;
+    let source = memory.wrapping_add(behind_stages);
     let base = stage::stages().at(boxes_bytes as u32);
     let this =
         WarpSpecialized::<C, Op, CONSUMERS, CLUSTER>::new::<W, S>(maps, arrays, params, scheduler);
@@ -401,9 +427,16 @@ pub(super) unsafe fn body<
                 base,
                 (CONSUMERS * WARPGROUP / 32) as u32,
             );
+            if this.op.is_source_needed() {
+                tma_source::init(source, CONSUMERS);
+            }
             tma::fence_barrier_init();
         }
+        let is_cleared = this.clear::<W, S>(memory.wrapping_add(boxes_bytes));
         if StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE > 1 {
+            if is_cleared {
+                thread::sync_threads();
+            }
             // Relaxed: `fence_barrier_init` has published the barriers.
             cluster::arrive_relaxed();
             cluster::wait();
@@ -429,17 +462,17 @@ pub(super) unsafe fn body<
             }
             let warpgroup = warp as usize / 4 - 1;
             let stages = memory.wrapping_add(boxes_bytes);
-            this.clear::<S>(stages, warpgroup);
             griddepcontrol::wait();
             if W::is_left_out(arrays.1, params.k) {
                 return;
             }
             let boxes = memory.wrapping_add(warpgroup * aligned::BYTES);
-            let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES;
-            let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();
+            let flags = source.wrapping_add(CONSUMERS * tma_source::BYTES);
+            let flag = flags.wrapping_add(4 * warpgroup).cast();
             let pipeline = Pipeline::new(base);
-            let operands = (source, operator(this.op));
-            this.consume::<W, S>(operands, pipeline, warpgroup, [boxes, stages], flag);
+            let operands = (operand_source, operator(this.op));
+            let shared = [boxes, stages, source];
+            this.consume::<W, S>(operands, pipeline, warpgroup, shared, flag);
         }
     }
 }

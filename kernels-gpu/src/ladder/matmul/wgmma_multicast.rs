@@ -26,7 +26,7 @@
 
 use super::wgmma_persistent::{CONSUMER_REGISTERS, PRODUCER_REGISTERS};
 use super::wgmma_tma_store::{
-    Accumulators, BK, BM, BN, CONSUMER_WARPS, CONSUMERS, DATA_PARALLEL, EPILOGUE_BYTES,
+    Accumulators, BK, BM, BN, BOXES, CONSUMER_WARPS, CONSUMERS, DATA_PARALLEL, EPILOGUE_BYTES,
     EPILOGUE_TILES, Source,
 };
 use crate::gemm::GemmParams;
@@ -89,7 +89,7 @@ impl Params {
                 let at = StageCoord {
                     top: coord.row,
                     left: coord.column,
-                    loaded: [BM, BN].map(|extent| extent as u32),
+                    boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
                 };
@@ -128,6 +128,8 @@ impl Params {
             maps: self.maps,
             boxes,
             barrier: 1 + warpgroup as u32,
+            // β is 0.
+            source_barriers: core::ptr::null_mut(),
         };
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {

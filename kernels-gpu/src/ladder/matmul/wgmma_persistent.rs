@@ -30,6 +30,7 @@
 use crate::gemm::epilogue::output_elements;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::TileGrid;
+use crate::gemm::wgmma::boxes::Boxes;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
@@ -47,6 +48,12 @@ pub const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 
 /// The block tile: 128 × 256 elements of C. Its rows are also those of a box of A.
 pub const BM: usize = CONSUMERS * WM;
+
+/// The TMA boxes of a k-tile: one of A, which is K-major, and four of B, of 64 columns each.
+pub const BOXES: [Boxes; 2] = [
+    Boxes::whole(BM, Bf16::BYTES, true),
+    Boxes::whole(BN, Bf16::BYTES, false),
+];
 
 /// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch
 /// gives each 168.
@@ -102,7 +109,7 @@ impl Params {
                 let at = StageCoord {
                     top: tile_offset.row,
                     left: tile_offset.column,
-                    loaded: [CONSUMERS * WM, BN].map(|extent| extent as u32),
+                    boxes: BOXES,
                     start: stage::k_offset(self.k, BK, k_tile),
                     matrices: [0; 2],
                 };

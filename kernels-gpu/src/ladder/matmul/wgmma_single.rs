@@ -24,6 +24,7 @@
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
 use crate::gemm::epilogue::output_elements;
+use crate::gemm::wgmma::boxes::Boxes;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use crate::geometry::Geometry;
 use cuda_std::mbarrier::Barrier;
@@ -76,7 +77,10 @@ pub unsafe fn wgmma_bf16_single(maps: *const TensorMaps, c: *mut f32, m: u32, n:
     let at = |k_tile: u32| StageCoord {
         top,
         left,
-        loaded: [WM, BN].map(|extent| extent as u32),
+        boxes: [
+            Boxes::whole(WM, Bf16::BYTES, true),
+            Boxes::whole(BN, Bf16::BYTES, false),
+        ],
         start: stage::k_offset(k, BK, k_tile),
         matrices: [0; 2],
     };

@@ -37,7 +37,7 @@ use cuda_std::shared;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, K_MAJOR, MN_MAJOR};
 
-pub use super::wgmma_persistent::{BM, BN, CONSUMER_WARPS, CONSUMERS, THREADS};
+pub use super::wgmma_persistent::{BM, BN, BOXES, CONSUMER_WARPS, CONSUMERS, THREADS};
 
 /// The accumulators of a thread: 64 × 256 elements of C by 128 threads.
 pub type Accumulators = [f32; 128];
@@ -100,7 +100,7 @@ impl Params {
                 let at = StageCoord {
                     top: coord.row,
                     left: coord.column,
-                    loaded: [BM, BN].map(|extent| extent as u32),
+                    boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
                 };
@@ -135,6 +135,8 @@ impl Params {
             maps: self.maps,
             boxes,
             barrier: 1 + warpgroup as u32,
+            // β is 0.
+            source_barriers: core::ptr::null_mut(),
         };
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
