@@ -28,7 +28,7 @@ pub use error::PlanError;
 pub use float8::{E4m3, E5m2, Float8, Float8Format, Float8Operands, Scales};
 pub use input::{EightBit, GemmElement, GemmInput, GemmInto, Tf32};
 pub use launches::plan_choice;
-pub use options::{Activation, BiasAxis, Fusion, Precision};
+pub use options::{Activation, BiasAxis, Fusion, Precision, Source};
 
 use crate::device::ComputeCapability;
 use crate::plan::Plan;

@@ -58,8 +58,19 @@ impl BiasAxis {
     }
 }
 
+/// What β · C is in a product.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A summand: C ← f(α · A · B + β · C + bias) + residual.
+    #[default]
+    Summand,
+    /// A factor: C ← (f(α · A · B + bias) + residual) · β · C. It is a fused operator, and is 0
+    /// where β is 0.
+    Factor,
+}
+
 /// Operators that are fused with a product: C ← f(α · A · B + β · C + bias) + residual, where f is
-/// the activation. Bias and residual have the element type of C.
+/// the activation, or with β · C as [`Source`] says. Bias and residual have the element type of C.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fusion {
     /// The bias: input 2 of the plan.
@@ -69,6 +80,8 @@ pub struct Fusion {
     /// The residual, by its leading dimension, which is not 0: the input behind those before. Its
     /// matrices in a batch lie as far apart as those of C.
     pub residual: Option<u32>,
+    /// What β · C is.
+    pub source: Source,
 }
 
 impl Fusion {
@@ -103,6 +116,10 @@ impl Fusion {
                 Activation::Silu => fusion::activation::SILU,
             },
             residual_leading: self.residual.unwrap_or(0),
+            source: match self.source {
+                Source::Summand => fusion::source::SUMMAND,
+                Source::Factor => fusion::source::FACTOR,
+            },
             ..FusionParams::none(c_16bit)
         }
     }

@@ -25,7 +25,7 @@ const _: () = assert!(size_of::<GridSchedulerParams>() == 8 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for FusionParams {}
-const _: () = assert!(size_of::<FusionParams>() == 4 * 4);
+const _: () = assert!(size_of::<FusionParams>() == 5 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for TileSchedulerParams {}

@@ -1,6 +1,7 @@
 //! Products with options, on the emulator, beside f64.
 
 mod fusion;
+mod gated;
 mod planning;
 
 use super::{Activation, BiasAxis, PlanError, Precision, Tf32};

@@ -79,6 +79,7 @@
 mod args;
 mod array;
 mod error;
+mod gated;
 mod kernel;
 mod layout;
 mod matrix;

@@ -149,6 +149,9 @@ impl Gpu {
     /// [`Tf32`](crate::gemm::Tf32), and of `f32` with
     /// [`Precision::F32Split`](crate::gemm::Precision::F32Split).
     ///
+    /// With [`Source::Factor`](crate::gemm::Source::Factor) β · C is a factor: see
+    /// [`gated_gemm`](Self::gated_gemm).
+    ///
     /// # Errors
     /// Those of [`gemm`](Self::gemm); [`Error::Plan`] where no kernel has the precision, fuses
     /// operators with such a product, or is of the generation; [`Error::Bias`] and
@@ -163,7 +166,8 @@ impl Gpu {
         c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         let products = &self.caches.products;
-        products.start(&self.queue, options, [alpha, beta], (a, b), c, None)
+        let product = products.ready(&self.queue, options, [alpha, beta], (a, b), &c, None)?;
+        products.start(&self.queue, &[product])
     }
 
     /// [`gemm_with`](Self::gemm_with) of 8-bit floats, of which A and B may have different formats.
@@ -208,7 +212,8 @@ impl Gpu {
     ) -> Result<(), Error> {
         let products = &self.caches.products;
         let formats = Some([A::FORMAT, B::FORMAT]);
-        products.start(&self.queue, options, [alpha, beta], (a, b), c, formats)
+        let product = products.ready(&self.queue, options, [alpha, beta], (a, b), &c, formats)?;
+        products.start(&self.queue, &[product])
     }
 
     /// y ← α · A · x + β · y, on the device, for one vector or a batch of them, each with its

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::engine::streams::StreamId;
 use crate::gemm::{
     self, Activation, BiasAxis, Description, DeviceLimits, Float8Format, Float8Operands, Fusion,
-    GemmInput, GemmInto, Precision, Scales, tuning,
+    GemmInput, GemmInto, Precision, Scales, Source, tuning,
 };
 use crate::launch::{DevicePtr, Launch};
 use crate::plan::{Operands, Prepared};
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What may be asked of a product beside its operands: C ← f(α · A · B + β · C + bias) + residual,
-/// where f is the activation.
+/// where f is the activation, or with β · C as a [factor](Source::Factor).
 #[derive(Clone, Copy)]
 pub struct GemmOptions<'a, O> {
     /// The generation of GPUs whose kernels compute it, by the compute capability: an older one
@@ -35,6 +35,8 @@ pub struct GemmOptions<'a, O> {
     /// A matrix of the size of C that is added behind the activation. Its neighbours are those of
     /// C: both are row-major, or both column-major. A batch lies as far apart as that of C.
     pub residual: Option<MatrixRef<'a, O>>,
+    /// What β · C is: a summand, or a factor of all else.
+    pub source: Source,
     /// Scales of operands of 8-bit floats.
     pub scaling: Scaling<'a>,
     /// Whether sums of products of 8-bit floats stay on the tensor cores, which keep about 14 bits
@@ -52,6 +54,7 @@ impl<O> Default for GemmOptions<'_, O> {
             bias: None,
             activation: Activation::None,
             residual: None,
+            source: Source::Summand,
             scaling: Scaling::None,
             fast_accumulation: false,
         }
@@ -59,14 +62,14 @@ impl<O> Default for GemmOptions<'_, O> {
 }
 
 /// Plans that are kept. A program that has more sizes than this makes them anew.
-const MAX_PLANS: usize = 1024;
+pub(super) const MAX_PLANS: usize = 1024;
 
 /// Sets of operands of a plan whose tensor maps are kept.
 const MAX_TENSOR_MAPS: usize = 64;
 
 /// Products of a device, with what they need beside their operands.
 pub(super) struct Products {
-    device: DeviceLimits,
+    pub(super) device: DeviceLimits,
     plans: Mutex<HashMap<Key, Arc<Planned>>>,
     /// What `warpladder tune` found on this device, read when the first product is planned.
     tuned: OnceLock<tuning::Choices>,
@@ -79,15 +82,37 @@ pub(super) struct Products {
 /// Memory for partial products, by the stream and the bytes at its start that hold zeros.
 type Workspaces = HashMap<(StreamId, usize), DeviceArray<u8>>;
 
+/// A product into a row-major C, and where its matrices lie.
+pub(super) struct Described<T: GemmInput> {
+    pub description: Description<T>,
+    /// A and B.
+    pub inputs: [(DevicePtr, u64); 2],
+    pub output: DevicePtr,
+    /// C, as kernels write it.
+    layout: Layout,
+    /// Whether that C is the transpose of the one that was asked for.
+    is_transposed: bool,
+}
+
+/// A product that is planned, and what it is launched with.
+pub(super) struct Ready<F> {
+    pub planned: Arc<Planned>,
+    /// A, B, and what is beside them.
+    pub inputs: [(DevicePtr, u64); 4],
+    pub output: DevicePtr,
+    /// α and β.
+    pub factors: [F; 2],
+}
+
 /// A plan, and the tensor maps of the operands that it was started with.
-struct Planned {
+pub(super) struct Planned {
     prepared: Prepared,
     maps: Mutex<HashMap<[u64; 4], DeviceArray<u8>>>,
 }
 
 /// What a plan depends on: a description without its factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+pub(super) struct Key {
     element: TypeId,
     extents: [u32; 3],
     transposed: [bool; 2],
@@ -103,6 +128,27 @@ struct Key {
     device: DeviceLimits,
 }
 
+impl Key {
+    /// That of a product on a device.
+    pub fn of<T: GemmInput>(description: &Description<T>, device: DeviceLimits) -> Self {
+        Key {
+            element: TypeId::of::<T>(),
+            extents: description.extents,
+            transposed: description.transposed,
+            leading: description.leading,
+            batch: description.batch,
+            strides: description.strides,
+            aligned: description.aligned,
+            c_16bit: description.c_16bit,
+            c_type: description.c_type,
+            float8: description.float8,
+            precision: description.precision,
+            fusion: description.fusion,
+            device,
+        }
+    }
+}
+
 impl Products {
     pub(super) fn new(device: DeviceLimits) -> Self {
         Products {
@@ -113,20 +159,15 @@ impl Products {
         }
     }
 
-    /// Starts C ← f(α · A · B + β · C + bias) + residual. Elements of B have as many bytes as those
-    /// of A; of 8-bit floats, `formats` are those of both.
-    pub(super) fn start<T: GemmInto<O>, U: Pod, O: Pod>(
+    /// Describes C ← α · A · B + β · C. Elements of B have as many bytes as those of A.
+    pub(super) fn described<T: GemmInto<O>, U: Pod, O: Pod>(
         &self,
-        queue: &Queue,
-        options: &GemmOptions<'_, O>,
+        engine: &Arc<dyn Engine>,
         factors: [T::Output; 2],
         (a, b): (MatrixRef<'_, T>, MatrixRef<'_, U>),
-        c: MatrixMut<'_, O>,
-        formats: Option<[Float8Format; 2]>,
-    ) -> Result<(), Error> {
+        c: &MatrixMut<'_, O>,
+    ) -> Result<Described<T>, Error> {
         const { assert!(size_of::<T>() == size_of::<U>()) };
-        let engine = &queue.engine;
-        let device = self.device.with_generation(options.generation)?;
         let here = [
             ("A", a.array.is_on(engine)),
             ("B", b.array.is_on(engine)),
@@ -151,7 +192,35 @@ impl Products {
         };
         let (output, _) = place(c.array, layout);
         let places = [a_place.0, b_place.0, output];
-        let mut description = describe::<T, O>([a_layout, b_layout, layout], factors, places)?;
+        Ok(Described {
+            description: describe::<T, O>([a_layout, b_layout, layout], factors, places)?,
+            inputs: [a_place, b_place],
+            output,
+            layout,
+            is_transposed,
+        })
+    }
+
+    /// Plans C ← f(α · A · B + β · C + bias) + residual, or with β · C as a factor. Elements of B
+    /// have as many bytes as those of A; of 8-bit floats, `formats` are those of both.
+    pub(super) fn ready<T: GemmInto<O>, U: Pod, O: Pod>(
+        &self,
+        queue: &Queue,
+        options: &GemmOptions<'_, O>,
+        factors: [T::Output; 2],
+        operands: (MatrixRef<'_, T>, MatrixRef<'_, U>),
+        c: &MatrixMut<'_, O>,
+        formats: Option<[Float8Format; 2]>,
+    ) -> Result<Ready<T::Output>, Error> {
+        let engine = &queue.engine;
+        let device = self.device.with_generation(options.generation)?;
+        let Described {
+            mut description,
+            inputs: [a_place, b_place],
+            output,
+            layout,
+            is_transposed,
+        } = self.described(engine, factors, operands, c)?;
         let (fusion, mut beside) = fusion(engine, options, layout, is_transposed)?;
         (description.precision, description.fusion) = (options.precision, fusion);
         let operands = Float8Side {
@@ -165,48 +234,57 @@ impl Products {
         }
         // Factors and what they allow are no part of a plan.
         description.check()?;
-        let inputs = [a_place, b_place, beside[0], beside[1]];
-        let planned = self.planned(engine, &description, device)?;
+        Ok(Ready {
+            planned: self.planned(engine, &description, device)?,
+            inputs: [a_place, b_place, beside[0], beside[1]],
+            output,
+            factors,
+        })
+    }
+
+    /// Starts products, one after the other, of which each was made ready for matrices that the
+    /// caller still borrows.
+    pub(super) fn start<F: Pod>(&self, queue: &Queue, products: &[Ready<F>]) -> Result<(), Error> {
+        self.start_behind(queue, products, |_| Ok(()))
+    }
+
+    /// [`start`](Self::start) behind what `first` starts, with no other thread's launches between.
+    pub(super) fn start_behind<F: Pod>(
+        &self,
+        queue: &Queue,
+        products: &[Ready<F>],
+        first: impl FnOnce(&Queue) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         // Held until all launches are started: those of another thread's product on this stream
         // come before or after them, and find the workspace as these leave it.
         let mut workspaces = lock(&self.workspaces);
-        let mut operands = Operands {
-            inputs: &inputs,
-            output,
-            workspace: workspace(&mut workspaces, queue, &planned.prepared)?,
-            maps: DevicePtr(0),
-        };
-        operands.maps = planned.maps(engine, &operands)?;
-        // SAFETY: the plan was made for these layouts, which their arrays hold (`Layout` is checked
-        // against the array where the matrix is made); the workspace and the maps have the
-        // sizes that the plan asks for. All of it is freed by functions that wait for the
-        // device.
-        let start = |launch: &Launch<'_>| unsafe { queue.enqueue(launch) };
-        Ok(planned.prepared.start(&operands, factors, start)?)
+        first(queue)?;
+        products.iter().try_for_each(|product| {
+            let planned = &product.planned;
+            let mut operands = Operands {
+                inputs: &product.inputs,
+                output: product.output,
+                workspace: workspace(&mut workspaces, queue, &planned.prepared)?,
+                maps: DevicePtr(0),
+            };
+            operands.maps = planned.maps(&queue.engine, &operands)?;
+            // SAFETY: the plan was made for these layouts, which their arrays hold (`Layout` is
+            // checked against the array where the matrix is made); the workspace and the maps have
+            // the sizes that the plan asks for. All of it is freed by functions that wait for the
+            // device.
+            let start = |launch: &Launch<'_>| unsafe { queue.enqueue(launch) };
+            Ok(planned.prepared.start(&operands, product.factors, start)?)
+        })
     }
 
     /// The plan of a product, made where there is none yet.
-    fn planned<T: GemmInput>(
+    pub(super) fn planned<T: GemmInput>(
         &self,
         engine: &Arc<dyn Engine>,
         description: &Description<T>,
         device: DeviceLimits,
     ) -> Result<Arc<Planned>, Error> {
-        let key = Key {
-            element: TypeId::of::<T>(),
-            extents: description.extents,
-            transposed: description.transposed,
-            leading: description.leading,
-            batch: description.batch,
-            strides: description.strides,
-            aligned: description.aligned,
-            c_16bit: description.c_16bit,
-            c_type: description.c_type,
-            float8: description.float8,
-            precision: description.precision,
-            fusion: description.fusion,
-            device,
-        };
+        let key = Key::of(description, device);
         let mut plans = lock(&self.plans);
         if let Some(planned) = plans.get(&key) {
             return Ok(Arc::clone(planned));
@@ -333,6 +411,7 @@ fn fusion<O: Pod>(
 ) -> Result<(Fusion, [(DevicePtr, u64); 2]), Error> {
     let mut fusion = Fusion {
         activation: options.activation,
+        source: options.source,
         ..Fusion::default()
     };
     let mut places = Vec::new();

@@ -1,8 +1,8 @@
-//! Fused operators: bias, activation and residual behind a product, beside f64.
+//! Fused operators: bias, activation and residual behind a product, and C as a factor, beside f64.
 
 use super::{Numbers, element, layouts, matrix};
 use crate::device::ComputeCapability;
-use crate::gemm::{Activation, BiasAxis, GemmInto, Precision, Tf32};
+use crate::gemm::{Activation, BiasAxis, GemmInto, Precision, Source, Tf32};
 use crate::gpu::{DeviceArray, GemmOptions, Gpu, Layout};
 use half::{bf16, f16};
 
@@ -28,7 +28,7 @@ fn normal_distribution(x: f64) -> f64 {
     if x < 0.0 { upper } else { 1.0 - upper }
 }
 
-fn activate(activation: Activation, x: f64) -> f64 {
+pub(super) fn activate(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::None => x,
         Activation::Relu => x.max(0.0),
@@ -83,20 +83,28 @@ fn operators_are_fused<T, O>(
     O: bytemuck::Pod + Into<f64>,
 {
     let gpu = Gpu::emulated();
-    let activations = [
-        Activation::None,
-        Activation::Relu,
-        Activation::Gelu,
-        Activation::GeluTanh,
-        Activation::Silu,
+    // The last one has a β of 0.
+    let operators = [
+        (Activation::None, Source::Summand),
+        (Activation::Relu, Source::Summand),
+        (Activation::Gelu, Source::Summand),
+        (Activation::GeluTanh, Source::Summand),
+        (Activation::Silu, Source::Summand),
+        (Activation::None, Source::Factor),
+        (Activation::Silu, Source::Factor),
+        (Activation::Gelu, Source::Factor),
     ];
     let mut numbers = Numbers(7);
     let [layout_a, layout_b] = [Layout::row_major(m, k), Layout::column_major(k, n)];
     let (a, on_device_a) = matrix(&gpu, layout_a, |_| round(numbers.signed()));
     let (b, on_device_b) = matrix(&gpu, layout_b, |_| round(numbers.signed()));
-    for (turn, activation) in activations.into_iter().enumerate() {
+    for (turn, (activation, source)) in operators.into_iter().enumerate() {
         let layout = layouts(m, n)[turn % 2];
-        let (before, mut c) = matrix(&gpu, layout, |_| round_c(numbers.signed()));
+        let [alpha, beta] = [0.5, if [2, 7].contains(&turn) { 0.0 } else { -2.0 }];
+        let (before, mut c) = matrix(&gpu, layout, |_| match beta {
+            0.0 => round_c(f64::NAN),
+            _ => round_c(numbers.signed()),
+        });
         let (residual, on_device_r) = matrix(&gpu, layout, |_| round_c(numbers.signed()));
         let axis = [BiasAxis::Column, BiasAxis::Row][turn / 2 % 2];
         let elements = if axis == BiasAxis::Row { m } else { n };
@@ -106,9 +114,9 @@ fn operators_are_fused<T, O>(
             bias: (turn != 1).then_some((axis, &on_device_bias)),
             activation,
             residual: (turn != 3).then_some(on_device_r.view()),
+            source,
             ..options
         };
-        let [alpha, beta] = [0.5, if turn == 2 { 0.0 } else { -2.0 }];
         gpu.gemm_with(
             &options,
             alpha,
@@ -127,8 +135,15 @@ fn operators_are_fused<T, O>(
                     let right: f64 = element(&b, layout_b, l, j).into();
                     sum += left * right;
                 }
-                let old: f64 = element(&before, layout, i, j).into();
-                let mut x = f64::from(alpha) * sum + f64::from(beta) * old;
+                let old = match beta {
+                    0.0 => 0.0,
+                    _ => f64::from(beta) * element(&before, layout, i, j).into(),
+                };
+                let [summand, factor] = match source {
+                    Source::Summand => [old, 1.0],
+                    Source::Factor => [0.0, old],
+                };
+                let mut x = f64::from(alpha) * sum + summand;
                 if turn != 1 {
                     x += bias[if axis == BiasAxis::Row { i } else { j }].into();
                 }
@@ -136,12 +151,14 @@ fn operators_are_fused<T, O>(
                 if turn != 3 {
                     expected += element(&residual, layout, i, j).into();
                 }
+                expected *= factor;
                 let found: f64 = element(&found, layout, i, j).into();
                 let rounding =
                     expected.abs().max(0.1) * if size_of::<O>() == 2 { 0.004 } else { 1e-6 };
+                let of_sum = 2e-5 * factor.abs().max(1.0);
                 assert!(
-                    (found - expected).abs() < 2e-5 + rounding,
-                    "{} {activation:?} at {i}, {j}: {found}, not {expected}",
+                    (found - expected).abs() < of_sum + rounding,
+                    "{} {activation:?} {source:?} at {i}, {j}: {found}, not {expected}",
                     T::NAME
                 );
             }

@@ -1,14 +1,18 @@
 //! Operators of single elements behind the linear combination of a GEMM: bias, activations,
-//! residuals.
+//! residuals, and the source as a factor.
 //!
 //! D = f(α · accumulator + β · C), where f is an [`ElementOp`]. A tuple of two is their
-//! composition, the first one first, so `(Bias, (Gelu, AddResidual))` is a fused epilogue. The
-//! kernels of the library have [`Chosen`], whose parts are given at launch by a [`FusionParams`]; a
-//! kernel in another crate may name any other type.
+//! composition, the first one first, so `(Bias, (Gelu, AddResidual))` is a fused epilogue. With an
+//! operator that [has a factor](ElementOp::has_factor), D = f(α · accumulator) · β · C: the second
+//! half of a gated linear unit, whose first half is in C.
+//!
+//! The kernels of the library have [`Chosen`], whose parts are given at launch by a
+//! [`FusionParams`]; a kernel in another crate may name any other type.
 //!
 //! # Source
 //! Hendrycks and Gimpel, "Gaussian Error Linear Units (GELUs)", 2016; Elfwing, Uchibe and Doya,
-//! "Sigmoid-Weighted Linear Units for Neural Network Function Approximation", 2017 (SiLU).
+//! "Sigmoid-Weighted Linear Units for Neural Network Function Approximation", 2017 (SiLU); Shazeer,
+//! "GLU Variants Improve Transformer", 2020 (gated linear units).
 
 use super::any_matrix::AnyMatrix;
 use super::output_op::{LinearCombination, OutputOp};
@@ -34,6 +38,12 @@ pub trait ElementOp: Copy {
     /// Whether it is the identity.
     #[inline(always)]
     fn is_identity(&self) -> bool {
+        false
+    }
+
+    /// Whether β · C is a factor of its value, and no summand of what it is applied to.
+    #[inline(always)]
+    fn has_factor(&self) -> bool {
         false
     }
 
@@ -66,6 +76,11 @@ impl<F: ElementOp, G: ElementOp> ElementOp for (F, G) {
     fn apply_all<const N: usize>(&self, at: &impl Fn(usize) -> [usize; 2], values: &mut [f32; N]) {
         self.0.apply_all(at, values);
         self.1.apply_all(at, values);
+    }
+
+    #[inline(always)]
+    fn has_factor(&self) -> bool {
+        self.0.has_factor() || self.1.has_factor()
     }
 
     #[inline(always)]
@@ -132,7 +147,11 @@ impl<F: ElementOp> OutputOp<f32> for Fused<F> {
 
     #[inline(always)]
     fn combine(&self, scaled: f32, source: f32) -> f32 {
-        self.linear.combine(scaled, source)
+        if self.has_factor() {
+            scaled
+        } else {
+            self.linear.combine(scaled, source)
+        }
     }
 
     #[inline(always)]
@@ -145,7 +164,7 @@ impl<F: ElementOp> OutputOp<f32> for Fused<F> {
 
     #[inline(always)]
     fn has_finish(&self) -> bool {
-        self.then.is_some_and(|then| !then.is_identity())
+        (self.then).is_some_and(|then| !then.is_identity() || then.has_factor())
     }
 
     #[inline(always)]
@@ -153,6 +172,16 @@ impl<F: ElementOp> OutputOp<f32> for Fused<F> {
         if let Some(then) = self.then {
             then.apply_all(&at, results);
         }
+    }
+
+    #[inline(always)]
+    fn has_factor(&self) -> bool {
+        self.then.is_some_and(|then| then.has_factor())
+    }
+
+    #[inline(always)]
+    fn multiply(&self, result: f32, source: f32) -> f32 {
+        result * self.linear.scale_source(source)
     }
 }
 
@@ -349,6 +378,14 @@ pub mod bias {
     pub const COLUMN: u32 = 2;
 }
 
+/// What β · C is, by the number in a [`FusionParams`].
+pub mod source {
+    /// A summand of what the operator is applied to.
+    pub const SUMMAND: u32 = 0;
+    /// A factor of the operator's value: see [`has_factor`](super::ElementOp::has_factor).
+    pub const FACTOR: u32 = 1;
+}
+
 /// The operator of a launch, passed by value. Bias and residual have the elements of C.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -361,6 +398,8 @@ pub struct FusionParams {
     pub activation: u32,
     /// Leading dimension of the residual, or 0 where there is none.
     pub residual_leading: u32,
+    /// A constant of [`source`].
+    pub source: u32,
 }
 
 impl FusionParams {
@@ -371,12 +410,13 @@ impl FusionParams {
             bias: bias::NONE,
             activation: activation::NONE,
             residual_leading: 0,
+            source: source::SUMMAND,
         }
     }
 }
 
-/// The operator of a [`FusionParams`]: bias, then activation, then residual. `N` is the type of C's
-/// elements where they are of 16 bits.
+/// The operator of a [`FusionParams`]: bias, then activation, then residual, then the source where
+/// that is a factor. `N` is the type of C's elements where they are of 16 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<N> {
     params: FusionParams,
@@ -421,6 +461,11 @@ impl<N: Output<Wide = f32>> ElementOp for Chosen<N> {
             ..
         } = self.params;
         (bias | activation | residual_leading) == 0
+    }
+
+    #[inline(always)]
+    fn has_factor(&self) -> bool {
+        self.params.source == source::FACTOR
     }
 
     #[inline(always)]

@@ -47,6 +47,21 @@ pub trait OutputOp<T: GpuFloat>: Copy {
     /// `wgmma`](super::tma_store) ask: the others have no operator that does anything here.
     #[inline(always)]
     fn finish<const N: usize>(&self, _at: impl Fn(usize) -> [usize; 2], _results: &mut [T; N]) {}
+
+    /// Whether the source is a factor of what [`finish`](Self::finish) leaves.
+    /// [`combine`](Self::combine) takes no notice of it then. An operator that has a factor
+    /// [has a last step](Self::has_finish) as well, so that the same epilogues ask.
+    #[inline(always)]
+    fn has_factor(&self) -> bool {
+        false
+    }
+
+    /// The result of what [`finish`](Self::finish) has left and of the source, where that is a
+    /// factor. The source is 0 where it is not needed.
+    #[inline(always)]
+    fn multiply(&self, result: T, _source: T) -> T {
+        result
+    }
 }
 
 /// α · accumulator + β · source.
@@ -54,6 +69,14 @@ pub trait OutputOp<T: GpuFloat>: Copy {
 pub struct LinearCombination<T> {
     alpha: T,
     beta: T,
+}
+
+impl<T: GpuFloat> LinearCombination<T> {
+    /// β · source.
+    #[inline(always)]
+    pub(super) fn scale_source(&self, source: T) -> T {
+        self.beta * source
+    }
 }
 
 impl<T: GpuFloat> OutputOp<T> for LinearCombination<T> {

@@ -289,6 +289,11 @@ impl<N: Output<Wide = f32>, Op: OutputOp<f32>> StagedOutput<N, Op> {
             if op.has_finish() {
                 op.finish(|q| [row, column + q.min(count - 1)], &mut results);
             }
+            if op.has_factor() {
+                for q in 0..4 {
+                    results[q] = op.multiply(results[q], source[q]);
+                }
+            }
             self.c.store_4(row, column, count, results);
         }
     }

@@ -264,6 +264,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             if ANY && op.has_finish() {
                 self.finish(values, coord);
             }
+            if ANY && op.has_factor() {
+                self.multiply(values, start);
+            }
             if !has_source {
                 // Behind the operator, so that it overlaps the reads of the last contents.
                 self.take(slot, is_by_tma, leader);
@@ -322,6 +325,26 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         match values.first_chunk_mut::<{ box_registers(4) }>() {
             Some(half) if size_of::<C>() == 4 => op.finish(at, half),
             _ => op.finish(at, values),
+        }
+    }
+
+    /// Multiplies the results of an epilogue tile by the source, which the one at `start` still
+    /// holds.
+    ///
+    /// # Safety
+    /// Where the source is needed it has been loaded, and this thread's elements of it have not
+    /// been written since.
+    #[inline(always)]
+    unsafe fn multiply(&self, values: &mut Values, start: *mut u8) {
+        let is_needed = self.op.is_source_needed();
+        for register in 0..Self::BOX_REGISTERS {
+            let source = if is_needed {
+                // SAFETY: the element is inside of the epilogue tile, and there by the contract.
+                unsafe { *Self::in_tile(start, register, self.elements.transposed) }.widen()
+            } else {
+                0.0
+            };
+            values[register] = self.op.multiply(values[register], source);
         }
     }
 
