@@ -1,6 +1,7 @@
 //! GEMMs on tensor cores by warpgroups: `wgmma`.
 
 pub mod float8;
+pub mod grouped;
 pub mod integer;
 pub mod kernels;
 pub mod multicast;
