@@ -66,7 +66,7 @@ pub enum Arg<'a> {
 }
 
 /// An address in an engine's device memory, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DevicePtr(pub u64);
 
 /// A kernel that an engine has loaded; valid for the engine that returned it, as long as that
@@ -186,4 +186,21 @@ pub struct TensorMap {
     pub box_columns: u32,
     /// Rows of the box.
     pub box_rows: u32,
+}
+
+impl TensorMap {
+    /// The matrices that it describes, from an address on.
+    pub fn at(&self, address: DevicePtr) -> MatrixMap {
+        MatrixMap {
+            address,
+            element_bytes: self.element_bytes,
+            columns: self.columns,
+            rows: self.rows,
+            matrices: self.matrices,
+            row_bytes: u64::from(self.pitch) * u64::from(self.element_bytes),
+            matrix_bytes: self.stride * u64::from(self.element_bytes),
+            box_columns: self.box_columns,
+            box_rows: self.box_rows,
+        }
+    }
 }

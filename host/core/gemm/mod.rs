@@ -12,6 +12,7 @@ mod description;
 mod device_limits;
 mod error;
 pub mod float8;
+pub(crate) mod grouped;
 mod input;
 mod launches;
 pub mod layout;

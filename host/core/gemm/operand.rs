@@ -148,26 +148,42 @@ impl<T: GemmInput> Oriented<T> {
             operands[0].map(self.element_bytes(), [m, bm], 1),
             operands[1].map(self.element_bytes(), [n, bn], config.cluster_size),
         ];
-        if self.has_tma_store() {
-            let element_bytes = self.product.output_bytes();
-            let [rows, columns] = if self.is_transposed { [n, m] } else { [m, n] };
-            let pitch = self.product.leading[2];
-            maps.push(TensorMap {
-                region: Region::Output,
-                element_bytes,
-                columns,
-                rows,
-                matrices: self.product.batch,
-                pitch,
-                stride: match self.product.batch {
-                    1 => u64::from(rows) * u64::from(pitch),
-                    _ => self.product.strides[2],
-                },
-                box_columns: box_columns(element_bytes as usize) as u32,
-                box_rows: box_rows(self.is_transposed) as u32,
-            });
-        }
+        maps.extend(self.output_map());
         maps
+    }
+
+    /// The tensor map of C, where TMA can store it.
+    pub fn output_map(&self) -> Option<TensorMap> {
+        let [m, n, _] = self.product.extents;
+        let element_bytes = self.product.output_bytes();
+        let [rows, columns] = if self.is_transposed { [n, m] } else { [m, n] };
+        let pitch = self.product.leading[2];
+        self.has_tma_store().then(|| TensorMap {
+            region: Region::Output,
+            element_bytes,
+            columns,
+            rows,
+            matrices: self.product.batch,
+            pitch,
+            stride: match self.product.batch {
+                1 => u64::from(rows) * u64::from(pitch),
+                _ => self.product.strides[2],
+            },
+            box_columns: box_columns(element_bytes as usize) as u32,
+            box_rows: box_rows(self.is_transposed) as u32,
+        })
+    }
+
+    /// The tensor map of A or B, `side` 0 or 1, as it is stored, for tiles of `of_tile` rows or
+    /// columns; `None` where TMA does not take it so. No kernel has operands of 4 bytes and such
+    /// maps.
+    pub fn stored_map(&self, side: usize, of_tile: u32) -> Option<TensorMap> {
+        if !self.product.rows_begin_at(side, self.vector()) {
+            return None;
+        }
+        let extent = self.product.extents[side];
+        let operand = Operand::stored(self, side);
+        Some(operand.map(self.element_bytes(), [extent, of_tile], 1))
     }
 
     /// Whether C can be stored by TMA.
@@ -181,7 +197,7 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// Whether it is stored K-major.
-    fn is_stored_k_major(&self, side: usize) -> bool {
+    pub fn is_stored_k_major(&self, side: usize) -> bool {
         self.product.transposed[side] == (side == 1)
     }
 
@@ -245,33 +261,21 @@ impl<T: GemmInput> Oriented<T> {
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not
     /// lie as it must.
     fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
-        let Description {
-            extents,
-            leading,
-            strides,
-            batch,
+        let stored = Operand::stored(self, side);
+        if self.is_loaded_directly(side) {
+            return stored;
+        }
+        let Operand {
+            rows,
+            columns,
+            pitch,
+            matrices,
+            stride,
             ..
-        } = self.product;
-        let (extent, k, pitch, stride) = (extents[side], extents[2], leading[side], strides[side]);
-        let [rows, columns] = match self.is_stored_k_major(side) {
-            true => [extent, k],
-            false => [k, extent],
-        };
-        let matrices = if stride == 0 { 1 } else { batch };
+        } = stored;
+        let k = self.product.extents[2];
         let k_major = self.is_k_major(side);
         let turn = self.is_copied_k_major(side);
-        if self.is_loaded_directly(side) {
-            return Operand {
-                region: Region::Input(self.inputs[side]),
-                rows,
-                columns,
-                pitch,
-                matrices,
-                stride,
-                k_major,
-                copy: None,
-            };
-        }
         let start = workspace_bytes.next_multiple_of(OPERAND_ALIGN);
         let [to_rows, to_columns] = if turn {
             [columns, rows]
@@ -325,6 +329,30 @@ fn with_vectors_k_major<T: GemmInput>(mut product: Description<T>, vector: u32) 
 }
 
 impl Operand {
+    /// A or B, `side` 0 or 1, as it is stored.
+    fn stored<T: GemmInput>(of: &Oriented<T>, side: usize) -> Self {
+        let Description {
+            extents,
+            leading,
+            strides,
+            batch,
+            ..
+        } = of.product;
+        let (extent, k) = (extents[side], extents[2]);
+        let k_major = of.is_stored_k_major(side);
+        let [rows, columns] = if k_major { [extent, k] } else { [k, extent] };
+        Operand {
+            region: Region::Input(of.inputs[side]),
+            rows,
+            columns,
+            pitch: leading[side],
+            matrices: if strides[side] == 0 { 1 } else { batch },
+            stride: strides[side],
+            k_major,
+            copy: None,
+        }
+    }
+
     /// Its map, for `extent` rows of A or columns of B, and tiles of `of_tile` of them that
     /// `blocks` blocks of a cluster load together.
     fn map(&self, element_bytes: u32, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {

@@ -6,6 +6,7 @@ use kernels_gpu::gemm::epilogue::fusion::FusionParams;
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
 use kernels_gpu::gemm::wgmma::float8::Float8Params;
+use kernels_gpu::gemm::wgmma::grouped::{GroupExtents, GroupParams, GroupTile};
 use kernels_gpu::gemm::wgmma::pack::{Pack, PackBoth};
 
 /// Parameters that a kernel takes by value.
@@ -42,6 +43,18 @@ const _: () = assert!(size_of::<Pack>() == 4 * 4 + 2 * 8);
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for PackBoth {}
 const _: () = assert!(size_of::<PackBoth>() == 2 * size_of::<Pack>() + 6 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for GroupParams {}
+const _: () = assert!(size_of::<GroupParams>() == 6 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for GroupExtents {}
+const _: () = assert!(size_of::<GroupExtents>() == 8 + 14 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for GroupTile {}
+const _: () = assert!(size_of::<GroupTile>() == 4 * 4);
 
 /// The parameters as the kernel reads them.
 pub(super) fn bytes<P: ByValue>(params: &P) -> Vec<u8> {

@@ -2,6 +2,8 @@
 
 mod fusion;
 mod gated;
+mod group_planning;
+mod grouped;
 mod planning;
 
 use super::{Activation, BiasAxis, PlanError, Precision, Tf32};

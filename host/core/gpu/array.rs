@@ -98,6 +98,17 @@ impl<T: Pod> DeviceArray<T> {
         MatrixMut::new(self, layout)
     }
 
+    /// Several matrices among the elements, to be written, such as the results of
+    /// [`gemm_grouped`](super::Gpu::gemm_grouped).
+    ///
+    /// # Errors
+    /// Those of [`matrix_mut`](Self::matrix_mut); [`Error::Overlap`] where two of them may have an
+    /// element in common: neither lies behind the other, and they are not beside each other in rows
+    /// or columns of one leading dimension.
+    pub fn matrices_mut(&mut self, layouts: &[Layout]) -> Result<Vec<MatrixMut<'_, T>>, Error> {
+        MatrixMut::several(self, layouts)
+    }
+
     pub(super) fn is_on(&self, engine: &Arc<dyn Engine>) -> bool {
         Arc::ptr_eq(&self.engine, engine)
     }

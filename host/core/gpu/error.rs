@@ -83,6 +83,17 @@ pub enum Error {
         /// What does not fit.
         why: &'static str,
     },
+    /// Matrices that are written and may have an element in common.
+    #[error(
+        "{first} and {second} may have elements in common, and both are written: take matrices \
+         behind each other, or side by side with one leading dimension"
+    )]
+    Overlap {
+        /// The one that begins first.
+        first: Layout,
+        /// The other one.
+        second: Layout,
+    },
     /// A number that kernels have 32 bits for.
     #[error(
         "{what} is {value}, the kernels count up to {}: split the product",

@@ -154,6 +154,41 @@ impl Layout {
         let matrix = (lines - 1).saturating_mul(apart).saturating_add(within);
         (lines > 1 && apart < within) || (self.batch > 1 && self.batch_stride < matrix)
     }
+
+    /// Two of `layouts` that may have an element of their array in common, if there are any.
+    pub(super) fn overlapping(layouts: &[Layout]) -> Option<[Layout; 2]> {
+        let mut sorted = layouts.to_vec();
+        sorted.retain(|layout| !layout.is_empty());
+        sorted.sort_by_key(|layout| layout.offset);
+        sorted.iter().enumerate().find_map(|(index, &first)| {
+            let behind = sorted[index + 1..].iter();
+            let mut near = behind.take_while(|second| second.offset < first.end());
+            let second = near.find(|&&second| !first.is_beside(second))?;
+            Some([first, *second])
+        })
+    }
+
+    /// Whether both are rectangles of one matrix, with one leading dimension, that lie apart.
+    fn is_beside(self, other: Self) -> bool {
+        let rectangle = |layout: Layout| {
+            let leading = layout.leading_of_rows().filter(|&leading| leading > 0)?;
+            let [top, left] = [layout.offset / leading, layout.offset % leading];
+            let fits = layout.batch == 1 && left + layout.columns <= leading;
+            let [rows, columns] = [top..top + layout.rows, left..left + layout.columns];
+            fits.then_some((leading, [rows, columns]))
+        };
+        let are_apart = |one: Layout, other: Layout| {
+            let (Some((leading, one)), Some((of_other, other))) =
+                (rectangle(one), rectangle(other))
+            else {
+                return false;
+            };
+            let mut sides = one.iter().zip(&other);
+            let apart = sides.any(|(one, other)| one.end <= other.start || other.end <= one.start);
+            leading == of_other && apart
+        };
+        are_apart(self, other) || are_apart(self.transposed(), other.transposed())
+    }
 }
 
 impl fmt::Display for Layout {
@@ -197,6 +232,33 @@ mod tests {
         let columns = Layout::column_major(3, 4).leading(8);
         assert_eq!((columns.row_stride, columns.column_stride), (1, 8));
         assert_eq!(columns.transposed(), Layout::row_major(4, 3).leading(8));
+    }
+
+    #[test]
+    fn matrices_of_one_array_that_may_overlap_are_seen() {
+        let of = |rows, columns, offset| Layout::row_major(rows, columns).leading(10).at(offset);
+        // Behind each other, beside each other in rows of 10 elements, and none at all.
+        let apart = [
+            of(2, 10, 0),
+            of(3, 4, 20),
+            of(3, 6, 24),
+            of(0, 9, 5),
+            of(1, 3, 50),
+        ];
+        assert_eq!(Layout::overlapping(&apart), None);
+        assert_eq!(Layout::overlapping(&apart.map(Layout::transposed)), None);
+        for other in [of(1, 1, 19), of(2, 2, 23), of(1, 10, 49)] {
+            let mut all = apart.to_vec();
+            all.insert(2, other);
+            assert!(Layout::overlapping(&all).is_some(), "{other}");
+        }
+        // What is not known to be apart.
+        let rows = [of(4, 4, 0), Layout::row_major(2, 3).leading(20).at(5)];
+        assert_eq!(Layout::overlapping(&rows), Some(rows));
+        let wrapped = [of(3, 4, 8), of(2, 2, 13)];
+        assert_eq!(Layout::overlapping(&wrapped), Some(wrapped));
+        let batch = [of(1, 4, 0).batched(3, 10), of(3, 2, 5)];
+        assert_eq!(Layout::overlapping(&batch), Some(batch));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl<T: Pod> DeviceMatrix<T> {
     /// The matrix, to be written.
     pub fn view_mut(&mut self) -> MatrixMut<'_, T> {
         MatrixMut {
-            array: &mut self.array,
+            array: &self.array,
             layout: self.layout,
         }
     }
@@ -117,9 +117,10 @@ impl<'a, T: Pod> MatrixRef<'a, T> {
     }
 }
 
-/// A matrix on the device, to be written.
+/// A matrix on the device, to be written. It is made of an array that is borrowed mutably for as
+/// long, alone or with others that have no element in common with it.
 pub struct MatrixMut<'a, T> {
-    pub(super) array: &'a mut DeviceArray<T>,
+    pub(super) array: &'a DeviceArray<T>,
     pub(super) layout: Layout,
 }
 
@@ -137,6 +138,24 @@ impl<'a, T: Pod> MatrixMut<'a, T> {
             }),
             None => Ok(MatrixMut { array, layout }),
         }
+    }
+
+    /// Matrices of one array.
+    pub(super) fn several(
+        array: &'a mut DeviceArray<T>,
+        layouts: &[Layout],
+    ) -> Result<Vec<Self>, Error> {
+        for &layout in layouts {
+            MatrixMut::new(array, layout)?;
+        }
+        if let Some([first, second]) = Layout::overlapping(layouts) {
+            return Err(Error::Overlap { first, second });
+        }
+        let array = &*array;
+        Ok(layouts
+            .iter()
+            .map(|&layout| MatrixMut { array, layout })
+            .collect())
     }
 
     /// Where its elements lie.

@@ -80,6 +80,7 @@ mod args;
 mod array;
 mod error;
 mod gated;
+mod grouped;
 mod kernel;
 mod layout;
 mod matrix;

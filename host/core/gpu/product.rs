@@ -1,5 +1,6 @@
 //! Products on the device: planned once for a size, then launched.
 
+use super::grouped::Groups;
 use super::queue::Queue;
 use super::scaling::{self, Scaling};
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
@@ -71,6 +72,7 @@ const MAX_TENSOR_MAPS: usize = 64;
 pub(super) struct Products {
     pub(super) device: DeviceLimits,
     plans: Mutex<HashMap<Key, Arc<Planned>>>,
+    pub(super) groups: Groups,
     /// What `warpladder tune` found on this device, read when the first product is planned.
     tuned: OnceLock<tuning::Choices>,
     /// Memory for partial products, by the stream, and the number of bytes at its start that hold
@@ -154,6 +156,7 @@ impl Products {
         Products {
             device,
             plans: Mutex::default(),
+            groups: Groups::default(),
             tuned: OnceLock::new(),
             workspaces: Mutex::default(),
         }

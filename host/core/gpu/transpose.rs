@@ -60,7 +60,7 @@ impl Transposes {
         a: MatrixRef<'_, T>,
         c: MatrixMut<'_, T>,
     ) -> Result<(), Error> {
-        for (array, matrix) in [(a.array, "A"), (&*c.array, "C")] {
+        for (array, matrix) in [(a.array, "A"), (c.array, "C")] {
             if !array.is_on(&queue.engine) {
                 return Err(Error::WrongDevice { what: matrix });
             }

@@ -4,8 +4,7 @@ use super::{Plan, PlannedLaunch};
 use crate::device::ComputeCapability;
 use crate::engine::{Buffer, Engine};
 use crate::error::{EngineError, LoadCause};
-use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap};
-use crate::launch::{Param, Region, TensorMap};
+use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, Param, Region, TensorMap};
 use crate::ptx;
 
 /// Most bytes of the parameters of a GEMM, and most arguments of a kernel.
@@ -126,17 +125,7 @@ impl Prepared {
             .iter()
             .flat_map(|loaded| tensor_maps(&loaded.launch));
         for map in maps {
-            bytes.extend(engine.tensor_map(&MatrixMap {
-                address: operands.start(map.region),
-                element_bytes: map.element_bytes,
-                columns: map.columns,
-                rows: map.rows,
-                matrices: map.matrices,
-                row_bytes: u64::from(map.pitch) * u64::from(map.element_bytes),
-                matrix_bytes: map.stride * u64::from(map.element_bytes),
-                box_columns: map.box_columns,
-                box_rows: map.box_rows,
-            })?);
+            bytes.extend(engine.tensor_map(&map.at(operands.start(map.region)))?);
         }
         Ok(bytes)
     }

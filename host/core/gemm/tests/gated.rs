@@ -7,11 +7,14 @@ use crate::gemm::{Activation, BiasAxis, GemmInto, PlanError, Precision, Tf32};
 use crate::gpu::{DeviceMatrix, Error, GemmOptions, Gpu, Layout};
 use half::{bf16, f16};
 
+/// How numbers become elements of the operands and of C.
+type Rounding<T, O> = (fn(f64) -> T, fn(f64) -> O);
+
 /// Gates of every orientation of operands and C, whose C holds NaN before.
 fn is_right<T, O>(
     gpu: &Gpu,
     extents: &[[usize; 3]],
-    (round, round_c): (fn(f64) -> T, fn(f64) -> O),
+    (round, round_c): Rounding<T, O>,
     (generation, precision): (Option<ComputeCapability>, Precision),
 ) where
     T: GemmInto<O, Output = f32> + Into<f64>,
@@ -42,8 +45,8 @@ fn is_right<T, O>(
             .unwrap();
         let found = c.into_array().download().unwrap();
         for i in 0..m {
-            for j in 0..n {
-                let [mut x, mut factor] = [bias[j].into(), 0.0];
+            for (j, &bias) in bias.iter().enumerate() {
+                let [mut x, mut factor] = [bias.into(), 0.0];
                 for l in 0..k {
                     let left: f64 = element(&a, layout_a, i, l).into();
                     x += left * element(&gate, of_gate, l, j).into();

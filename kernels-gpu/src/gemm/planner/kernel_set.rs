@@ -7,7 +7,7 @@ use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm, integer};
 use crate::gemm::scheduler::persistent::ReductionMode;
 use crate::gemm::simt::{portable, sgemm, sgemm_sm_90a};
 use crate::gemm::tile_config::TileConfig;
-use crate::gemm::wgmma::{float8, integer as integer_90, kernels};
+use crate::gemm::wgmma::{float8, grouped, integer as integer_90, kernels};
 
 /// The kernels for one element type.
 #[derive(Clone, Copy)]
@@ -16,6 +16,8 @@ pub struct KernelSet {
     pub tiles: &'static [TileConfig],
     /// Those of persistent kernels, by their layouts.
     pub persistent_tiles: &'static [&'static [TileConfig]],
+    /// The kernel of [lists of GEMMs](crate::gemm::wgmma::grouped), where there is one.
+    pub grouped: Option<&'static TileConfig>,
     /// The compute capability of the module that has the kernels of these tiles, times 10.
     pub compute_capability: u32,
     /// The GEMV kernels, where there are any: GEMV N of 1 and of 4 rows, GEMV T of 1 and of 4, each
@@ -61,6 +63,7 @@ pub struct KernelSet {
 pub const SGEMM: KernelSet = KernelSet {
     tiles: sgemm::INSTANCES,
     persistent_tiles: &[],
+    grouped: None,
     compute_capability: 80,
     gemv_kernels: Some([
         ("sgemv_n_1", 4),
@@ -181,18 +184,28 @@ pub const OF_I8_80: KernelSet = KernelSet {
 };
 
 /// f16 by warpgroups, with accumulators and C of f32.
-pub const OF_F16_90: KernelSet = fusing(by_warpgroups(kernels::OF_F16, "add_parts_f32"));
+pub const OF_F16_90: KernelSet = KernelSet {
+    grouped: Some(&grouped::OF_F16),
+    ..fusing(by_warpgroups(kernels::OF_F16, "add_parts_f32"))
+};
 
 /// bf16 by warpgroups, with accumulators and C of f32.
-pub const OF_BF16_90: KernelSet = fusing(by_warpgroups(kernels::OF_BF16, "add_parts_f32"));
+pub const OF_BF16_90: KernelSet = KernelSet {
+    grouped: Some(&grouped::OF_BF16),
+    ..fusing(by_warpgroups(kernels::OF_BF16, "add_parts_f32"))
+};
 
 /// f16 by warpgroups, with a C of f16.
-pub const OF_F16_TO_F16_90: KernelSet =
-    fusing(by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16"));
+pub const OF_F16_TO_F16_90: KernelSet = KernelSet {
+    grouped: Some(&grouped::OF_F16),
+    ..fusing(by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16"))
+};
 
 /// bf16 by warpgroups, with a C of bf16.
-pub const OF_BF16_TO_BF16_90: KernelSet =
-    fusing(by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16"));
+pub const OF_BF16_TO_BF16_90: KernelSet = KernelSet {
+    grouped: Some(&grouped::OF_BF16),
+    ..fusing(by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16"))
+};
 
 /// TF32 by warpgroups, with a C of f32. B is K-major.
 pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
@@ -425,6 +438,7 @@ impl KernelSet {
         tiles
             .map(move |tile| (tile.entry, capability))
             .chain(persistent.map(|tile| (tile.entry, HOPPER)))
+            .chain(self.grouped.map(|tile| (tile.entry, HOPPER)))
             .chain(gemv.map(|(entry, _)| (entry, PORTABLE)))
             .chain(has_reduce.then_some(self.reduce))
     }

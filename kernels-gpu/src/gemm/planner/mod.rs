@@ -8,10 +8,12 @@
 //! | `kernel_set.rs` | the kernels of each element type |
 //! | `grid.rs` | candidates of the SIMT, `mma.sync` and GEMV kernels, one work unit a block |
 //! | `persistent.rs` | candidates of the `wgmma` kernels, whose blocks are persistent |
-//! | `cost.rs` | the cost model of both |
+//! | `grouped.rs` | what a list of GEMMs takes in one launch |
+//! | `cost.rs` | the cost model of all |
 
 mod cost;
 mod grid;
+mod grouped;
 pub mod kernel_set;
 mod persistent;
 

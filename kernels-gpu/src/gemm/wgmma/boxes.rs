@@ -52,7 +52,8 @@ impl Boxes {
 }
 
 /// How an operand is divided into boxes.
-#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandBoxes {
     /// Rows of op(A), or columns of op(B).
     extent: u32,

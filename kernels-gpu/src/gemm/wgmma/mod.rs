@@ -2,6 +2,7 @@
 
 pub mod boxes;
 pub mod float8;
+pub mod grouped;
 pub mod integer;
 pub mod kernels;
 pub mod multicast;

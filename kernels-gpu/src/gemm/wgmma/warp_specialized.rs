@@ -40,18 +40,18 @@ const MAX_BYTES: usize = 226 * 1024;
 
 /// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch
 /// gives each 168.
-const PRODUCER_REGISTERS: u32 = 40;
+pub(super) const PRODUCER_REGISTERS: u32 = 40;
 /// See [`PRODUCER_REGISTERS`].
-const CONSUMER_REGISTERS: u32 = 232;
+pub(super) const CONSUMER_REGISTERS: u32 = 232;
 
 /// Bytes of the epilogues of `consumers` warpgroups, which come first in shared memory.
-const fn boxes_bytes(consumers: usize) -> usize {
+pub(super) const fn boxes_bytes(consumers: usize) -> usize {
     consumers * aligned::BYTES
 }
 
 /// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
 /// 128, 8 with 64. With one: 6 with 192, 10 with 96, 13 with 64.
-struct StageCountAuto<S, const CONSUMERS: usize, const CLUSTER: u32>(PhantomData<S>);
+pub(super) struct StageCountAuto<S, const CONSUMERS: usize, const CLUSTER: u32>(PhantomData<S>);
 
 impl<S: Accumulator, const CONSUMERS: usize, const CLUSTER: u32> Stages
     for StageCountAuto<S, CONSUMERS, CLUSTER>
