@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Register, Scales, Space, Sums,
+    Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Register, Scales, Space, Sparsity, Sums,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -220,21 +220,24 @@ impl Builder<'_, '_> {
         self.emit_matrix(Matrix::Transpose(to, from))
     }
 
-    /// `mma.sync.aligned.shape.row.col[.kind…].d.a.b.c[.scales] d, a, b, c[, scales]`
+    /// `mma[.sp].sync.aligned.shape.row.col[.kind…].d.a.b.c[.scales] d, a, b, c[, metadata,
+    /// selector][, scales]`
     pub(super) fn mma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        if mods.take("sp") || mods.take("sp::ordered_metadata") {
-            return Err(
-                "sparse `mma` is refused: which lane has which part of the metadata is \
-                        not known for every shape"
-                    .into(),
-            );
-        }
-        let [d, a, b, c, scales @ ..] = operands else {
+        let sparse = take_sparse(&mut mods);
+        let [d, a, b, c, rest @ ..] = operands else {
             return Err("expected four operands".into());
+        };
+        let (sparsity, scales) = match (sparse, rest) {
+            (None, scales) => (None, scales),
+            (Some(is_ordered), [metadata, selector, scales @ ..]) => {
+                let sparsity = self.sparsity(is_ordered, metadata, selector)?;
+                (Some(sparsity), scales)
+            }
+            _ => return Err("expected metadata and a selector".into()),
         };
         if mods.rest().contains(&"s32") {
             return match scales {
-                [] => self.mma_integer(mods, [d, a, b, c]),
+                [] => self.mma_integer(mods, [d, a, b, c], sparsity),
                 _ => Err("expected four operands".into()),
             };
         }
@@ -252,7 +255,19 @@ impl Builder<'_, '_> {
         let [of_d, of_c] = both.map(|(d, c)| [d, c]).ok_or(Failure::Unknown)?;
         let of_eight = shape == [8, 8, 4] && inputs[0] == MatrixInputs::F16;
         let is_eight_bit = matches!(inputs[0], MatrixInputs::E4m3 | MatrixInputs::E5m2);
-        let known = known && scaling.has(shape, inputs, [of_d, of_c]);
+        if scaling.blocks.is_some() && sparsity.is_some() {
+            return Err("sparse `mma` of scaled blocks is not emulated".into());
+        }
+        let dense = dense(shape, sparsity.is_some());
+        check_selector(&sparsity, inputs[0], shape)?;
+        let is_narrow = inputs[0].packed() == 4;
+        let known = known
+            && scaling.has(dense, inputs, [of_d, of_c])
+            // Sparse products are neither of f64 nor of eight lanes, and of bytes with most columns.
+            && (sparsity.is_none()
+                || dense[0] == 16
+                    && inputs[0] != MatrixInputs::F64
+                    && (!is_narrow || dense[2] == 32));
         if !known || !of_eight && [layout_a, layout_b] != [false, true] {
             return Err(Failure::Unknown);
         }
@@ -267,7 +282,7 @@ impl Builder<'_, '_> {
         };
         // Eight lanes have all of their matrices.
         let lanes = if of_eight { 8 } else { 32 };
-        let in_a = rows * depth / lanes / inputs[0].packed();
+        let in_a = rows * dense[2] / lanes / inputs[0].packed();
         let in_b = 8 * depth / lanes / inputs[1].packed();
         let in_sums = |sums: Sums| rows * 8 / lanes / sums.packed();
         let product = Mma {
@@ -282,12 +297,30 @@ impl Builder<'_, '_> {
             // `.kind` needs a GPU that has such products.
             converts: is_eight_bit && !scaling.narrow,
             scales: self.scales(&scaling, scales)?,
+            sparsity,
             a: self.fragment(a, in_a, input_type)?,
             b: self.fragment(b, in_b, input_type)?,
             c: self.fragment(c, in_sums(of_c), register_type(of_c))?,
             d: self.fragment_destination(d, in_sums(of_d), register_type(of_d))?,
         };
         self.emit_matrix(Matrix::Mma(product))
+    }
+
+    /// `metadata, selector` of a sparse A.
+    pub(super) fn sparsity(
+        &mut self,
+        is_ordered: bool,
+        metadata: &Operand,
+        selector: &Operand,
+    ) -> Result<Sparsity, Failure> {
+        let Operand::Integer(selector) = *selector else {
+            return Err("expected a constant that selects the lanes with metadata".into());
+        };
+        Ok(Sparsity {
+            metadata: self.source(metadata, Type::B32)?,
+            selector: u32::try_from(selector).unwrap_or(u32::MAX),
+            is_ordered,
+        })
     }
 
     /// `scale-a, {byte, thread}, scale-b, {byte, thread}`
@@ -321,8 +354,13 @@ impl Builder<'_, '_> {
         })))
     }
 
-    /// `mma.sync.aligned.shape.row.col[.satfinite].s32.a.b.s32[.xor.popc] d, a, b, c`
-    fn mma_integer(&mut self, mut mods: Modifiers<'_>, [d, a, b, c]: [&Operand; 4]) -> Outcome {
+    /// `mma[.sp].sync.aligned.shape.row.col[.satfinite].s32.a.b.s32[.xor.popc] d, a, b, c[, …]`
+    fn mma_integer(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        [d, a, b, c]: [&Operand; 4],
+        sparsity: Option<Sparsity>,
+    ) -> Outcome {
         let combine = match (mods.take("and"), mods.take("xor")) {
             (true, false) => Some(true),
             (false, true) => Some(false),
@@ -338,7 +376,10 @@ impl Builder<'_, '_> {
         };
         let inputs = integer_inputs(of_a).ok_or(Failure::Unknown)?;
         let inputs_b = integer_inputs(of_b).ok_or(Failure::Unknown)?;
-        let has_shape = match (inputs.packed(), shape) {
+        let dense = dense(shape, sparsity.is_some());
+        check_selector(&sparsity, inputs, shape)?;
+        let has_shape = match (inputs.packed(), dense) {
+            (32, _) | (_, [8, ..]) if sparsity.is_some() => false,
             (4, [8, 8, 16] | [16, 8, 16 | 32]) => true,
             (8, [8, 8, 32] | [16, 8, 32 | 64]) => true,
             (32, [8, 8, 128] | [16, 8, 128 | 256]) => !saturates,
@@ -362,7 +403,8 @@ impl Builder<'_, '_> {
             by_column: None,
             converts: false,
             scales: None,
-            a: self.fragment(a, rows * depth / 32 / inputs.packed(), Type::B32)?,
+            sparsity,
+            a: self.fragment(a, rows * dense[2] / 32 / inputs.packed(), Type::B32)?,
             b: self.fragment(b, 8 * depth / 32 / inputs.packed(), Type::B32)?,
             c: self.fragment(c, in_c, Type::S32)?,
             d: self.fragment_destination(d, in_c, Type::S32)?,
@@ -404,6 +446,50 @@ impl Builder<'_, '_> {
         self.emit(Op::Matrix(index));
         self.end_sync_op();
         Ok(())
+    }
+}
+
+/// Whether A is sparse, and then whether its metadata are ordered.
+pub(super) fn take_sparse(mods: &mut Modifiers<'_>) -> Option<bool> {
+    match (mods.take("sp"), mods.take("sp::ordered_metadata")) {
+        (true, false) => Some(false),
+        (false, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// The shape of the dense product that multiplies as many elements.
+fn dense([rows, columns, depth]: [u32; 3], is_sparse: bool) -> [u32; 3] {
+    match is_sparse {
+        true => [rows, columns, depth / 2],
+        false => [rows, columns, depth],
+    }
+}
+
+/// Refuses a selector of lanes that there are not: a group of four lanes has metadata for so many
+/// products as it has parts of 32 bits for two rows.
+pub(super) fn check_selector(
+    sparsity: &Option<Sparsity>,
+    inputs: MatrixInputs,
+    [_, _, depth]: [u32; 3],
+) -> Outcome {
+    let Some(sparsity) = sparsity else {
+        return Ok(());
+    };
+    let in_chunk = match inputs.packed() {
+        1 => 2,
+        8 => 8,
+        _ => 4,
+    };
+    let lanes = (depth / in_chunk / 4).max(1);
+    let count = 4 / lanes.min(4);
+    match sparsity.selector < count {
+        true => Ok(()),
+        false => Err(format!(
+            "the selector of metadata is {}; expected a number below {count}",
+            sparsity.selector
+        )
+        .into()),
     }
 }
 

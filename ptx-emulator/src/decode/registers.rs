@@ -361,6 +361,9 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         }
         self.reg64(Use, &mut product.b);
         self.predicate(Use, &mut product.keep);
+        if let Some(sparsity) = &mut product.sparsity {
+            self.register(Use, &mut sparsity.metadata);
+        }
         // One register holds an element of the accumulators before and after.
         for register in &mut product.d {
             let before = *register;

@@ -2,7 +2,7 @@
 
 use super::async_copy::group_count;
 use super::builder::Builder;
-use super::matrix::{float_inputs, integer_inputs, parse_shape, sums};
+use super::matrix::{check_selector, float_inputs, integer_inputs, parse_shape, sums};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Wgmma, WgmmaA};
 use ptx_syntax::ast::{Operand, Type};
@@ -35,18 +35,20 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `wgmma.mma_async.sync.aligned.shape[.satfinite].d.a.b[.and.popc] d, a, b, keep[, ±1, ±1[,
-    /// trans a][, trans b]]`
+    /// `wgmma.mma_async[.sp].sync.aligned.shape[.satfinite].d.a.b[.and.popc] d, a, b[, metadata,
+    /// selector], keep[, ±1, ±1[, trans a][, trans b]]`
     fn wgmma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        if mods.take("sp") {
-            return Err(
-                "sparse `wgmma` is refused: which lane has which part of the metadata is \
-                        not known for every shape"
-                    .into(),
-            );
-        }
-        let [d, a, b, keep, rest @ ..] = operands else {
-            return Err("expected d, a, b and a predicate".into());
+        let (d, a, b, behind) = match operands {
+            [d, a, b, behind @ ..] => (d, a, b, behind),
+            _ => return Err("expected d, a, b and a predicate".into()),
+        };
+        let (sparsity, keep, rest) = match (mods.take("sp"), behind) {
+            (false, [keep, rest @ ..]) => (None, keep, rest),
+            (true, [metadata, selector, keep, rest @ ..]) => {
+                let sparsity = self.sparsity(false, metadata, selector)?;
+                (Some(sparsity), keep, rest)
+            }
+            _ => return Err("expected a predicate".into()),
         };
         let known = mods.take("sync") && mods.take("aligned");
         let combines = mods.take("and");
@@ -77,8 +79,13 @@ impl Builder<'_, '_> {
             false => columns.is_multiple_of(8),
             true => columns.is_multiple_of(16) || matches!(columns, 8 | 24),
         };
-        let has_shape =
-            rows == 64 && width && (8..=256).contains(&columns) && depth == 8 * inputs.packed();
+        let times = if sparsity.is_some() { 2 } else { 1 };
+        check_selector(&sparsity, inputs, [rows, columns, depth])?;
+        let has_shape = rows == 64
+            && width
+            && (8..=256).contains(&columns)
+            && depth == 8 * times * inputs.packed()
+            && (sparsity.is_none() || !of_bits);
         let flags = combines == of_bits && counts == of_bits;
         if !known || !exists || !has_shape || !flags || saturates && (!is_whole || of_bits) {
             return Err(Failure::Unknown);
@@ -120,6 +127,7 @@ impl Builder<'_, '_> {
             across_b: across_b != 0,
             keep: self.keep(keep)?,
             negated: signs.map(|sign| sign < 0),
+            sparsity,
             d: self.fragment_destination(d, columns / 2 / of_d.packed(), Type::B32)?,
         };
         self.emit_matrix(Matrix::Wgmma(product))

@@ -11,7 +11,7 @@ use crate::ir::{MatrixInputs, Mma};
 use crate::observer::EventSink;
 
 /// An element of A or B.
-fn widen(bits: u32, inputs: MatrixInputs) -> i64 {
+pub(super) fn widen(bits: u32, inputs: MatrixInputs) -> i64 {
     match inputs {
         MatrixInputs::Integer {
             bits: width,

@@ -53,6 +53,9 @@ impl<O: EventSink> Run<'_, '_, O> {
             }
             Matrix::Mma(product) => {
                 use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
+                if let Some(sparsity) = &product.sparsity {
+                    return self.mma_sparse(product, sparsity);
+                }
                 let is_frequent = product.sums == [Sums::F32; 2] && product.by_column.is_none();
                 match product.inputs {
                     F64 => self.mma_f64(product),

@@ -37,6 +37,7 @@ mod replaced_sum;
 mod rows;
 mod run;
 mod simd;
+mod sparse;
 mod stepping;
 mod system;
 mod tensor;

@@ -1,8 +1,9 @@
 //! Textures and surfaces: which texels an access takes, and their values.
 //!
 //! Coordinates, addressing and filters are those of the CUDA C++ Programming Guide, "Texture
-//! Fetching". Weights of linear filtering have 8 bits of fraction; the sum is formed in double
-//! precision and rounded once. Channels that an image does not have read as zero.
+//! Fetching". Weights of linear filtering have 8 bits of fraction, those of the four texels of a
+//! plane too; the sum is formed in double precision and rounded once. Channels that an image does
+//! not have read as zero.
 
 use std::sync::Arc;
 

@@ -115,6 +115,11 @@ impl<O: EventSink> Run<'_, '_, O> {
         let depth = (DEPTH_BYTES / bytes) as usize;
         let mut chunks = Vec::new();
         let warp = u64::from(self.context.warp % 4);
+        // A sparse A has half of the elements of a row.
+        let depth_of_b = match product.sparsity {
+            Some(_) => 2 * depth,
+            None => depth,
+        };
         let a = match &product.a {
             WgmmaA::Registers(registers) => {
                 let mut rows = vec![0; ROWS * depth];
@@ -137,13 +142,27 @@ impl<O: EventSink> Run<'_, '_, O> {
                 let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
                 let operand = Descriptor::new(bits, *across);
                 let rows = (ROWS as u64 * warp, ROWS as u64);
-                self.load_operand(bytes, operand, rows, &mut chunks)?
+                self.load_operand((bytes, depth), operand, rows, &mut chunks)?
             }
         };
         let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
         let operand = Descriptor::new(bits, product.across_b);
-        let b = self.load_operand(bytes, operand, (0, product.columns.into()), &mut chunks)?;
-        self.accumulate_rows(product, &a, &b, depth);
+        let columns = (0, product.columns.into());
+        let b = self.load_operand((bytes, depth_of_b), operand, columns, &mut chunks)?;
+        match &product.sparsity {
+            None => self.accumulate_rows(product, [&a, &b], depth, (0, ROWS)),
+            Some(sparsity) => {
+                let positions = self.positions(sparsity, product.inputs, depth_of_b)?;
+                for (row, positions) in positions.iter().enumerate() {
+                    let mut selected = Vec::with_capacity(b.len() / 2);
+                    for column in b.chunks(depth_of_b) {
+                        selected.extend(positions.iter().map(|&k| column[k]));
+                    }
+                    let a = &a[row * depth..][..depth];
+                    self.accumulate_rows(product, [a, &selected], depth, (row, 1));
+                }
+            }
+        }
         if O::ASYNC_ACCESSES {
             chunks.sort_unstable();
             chunks.dedup();
@@ -158,8 +177,15 @@ impl<O: EventSink> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// D of rows of A and columns of B, of `depth` elements each.
-    fn accumulate_rows(&mut self, product: &Wgmma, a: &[u32], b: &[u32], depth: usize) {
+    /// D of rows of A, from the first one and their number, and columns of B, of `depth` elements
+    /// each.
+    fn accumulate_rows(
+        &mut self,
+        product: &Wgmma,
+        [a, b]: [&[u32]; 2],
+        depth: usize,
+        rows: (usize, usize),
+    ) {
         if let MatrixInputs::Integer { .. } = product.inputs {
             let words = |elements: &[u32]| -> Vec<u32> {
                 match depth {
@@ -175,7 +201,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             let bits = (product.inputs.packed() == 32).then_some(true);
             let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
             let (a, b) = (lines(a), lines(b));
-            return self.store_sums(product, |row, column, addend| {
+            return self.store_sums(product, rows, |row, column, addend| {
                 let sum = dot(inputs, bits, &a[row], &b[column]);
                 accumulate(addend, sum, product.saturates)
             });
@@ -198,38 +224,47 @@ impl<O: EventSink> Run<'_, '_, O> {
                 sums: [product.sums; 2],
                 short,
             };
-            return self.store_sums(product, |row, column, addend| {
+            return self.store_sums(product, rows, |row, column, addend| {
                 any_dot_product(kind, &a[row], &b[column], addend)
             });
         }
         let whole =
             |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
         let (a, b, level) = (whole(&a), whole(&b), self.launch.level);
-        self.store_sums(product, |row, column, addend| {
+        self.store_sums(product, rows, |row, column, addend| {
             dot_product(level, product.inputs, &a[row], &b[column], addend)
         });
     }
 
-    /// Replaces the elements of D by the sums for their rows, columns and values.
-    fn store_sums(&mut self, product: &Wgmma, sum: impl Fn(usize, usize, u32) -> u32) {
+    /// Replaces the elements of D of some rows, from the first one and their number, by the sums for
+    /// their rows among those, columns and values.
+    fn store_sums(
+        &mut self,
+        product: &Wgmma,
+        (first, count): (usize, usize),
+        sum: impl Fn(usize, usize, u32) -> u32,
+    ) {
         let keep = self.r.predicates[product.keep.0 as usize];
         let packed = product.sums.packed() as usize;
         let width = 32 / packed as u32;
         let mask = u32::MAX >> (32 - width);
         for (at, register) in product.d.iter().enumerate() {
             for lane in 0..LANES {
+                let row = lane / 4 + 8 * (packed * at / 2 % 2);
+                if !(first..first + count).contains(&row) {
+                    continue;
+                }
                 let before = read(&self.r, *register, lane) as u32;
                 let mut word = 0;
                 for part in 0..packed {
                     let i = packed * at + part;
-                    let row = lane / 4 + 8 * (i / 2 % 2);
                     let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
                     let shift = width * part as u32;
                     let addend = match keep >> lane & 1 {
                         0 => 0,
                         _ => before >> shift & mask,
                     };
-                    word |= sum(row, column, addend) << shift;
+                    word |= sum(row - first, column, addend) << shift;
                 }
                 write(&mut self.r, *register, lane, u64::from(word));
             }
@@ -251,12 +286,12 @@ impl<O: EventSink> Run<'_, '_, O> {
     /// lie in. Of single bits, an element is a word of them.
     fn load_operand(
         &self,
-        bytes: u64,
+        (bytes, depth): (u64, usize),
         operand: Descriptor,
         (first, count): (u64, u64),
         chunks: &mut Vec<u64>,
     ) -> Result<Vec<u32>, Box<RawFault>> {
-        let depth = DEPTH_BYTES / bytes;
+        let depth = depth as u64;
         let mut elements = Vec::with_capacity((count * depth) as usize);
         for row in first..first + count {
             for k in 0..depth {

@@ -48,10 +48,22 @@ pub(crate) struct Mma {
     pub converts: bool,
     /// What scales A and B by blocks.
     pub scales: Option<Box<Scales>>,
+    /// Where the elements of a sparse A stand, which then has half as many columns.
+    pub sparsity: Option<Sparsity>,
     pub d: Vec<Register>,
     pub a: Vec<Register>,
     pub b: Vec<Register>,
     pub c: Vec<Register>,
+}
+
+/// The metadata of a sparse A.
+#[derive(Clone, Debug)]
+pub(crate) struct Sparsity {
+    pub metadata: Register,
+    /// Which lanes have it.
+    pub selector: u32,
+    /// Whether its indices must ascend.
+    pub is_ordered: bool,
 }
 
 /// The scales of A and B (`.block_scale`).
@@ -74,8 +86,10 @@ impl Mma {
             let selectors = scales.selectors.iter_mut().flatten();
             scales.words.iter_mut().chain(selectors)
         });
+        let metadata = self.sparsity.iter_mut();
+        let metadata = metadata.map(|sparsity| &mut sparsity.metadata);
         let fragments = self.a.iter_mut().chain(&mut self.b).chain(&mut self.c);
-        fragments.chain(scales)
+        fragments.chain(scales).chain(metadata)
     }
 }
 
@@ -198,6 +212,8 @@ pub(crate) struct Wgmma {
     pub keep: Predicate,
     /// Whether A and B are negated.
     pub negated: [bool; 2],
+    /// Where the elements of a sparse A stand, which then has half as many columns.
+    pub sparsity: Option<Sparsity>,
 }
 
 /// A of `wgmma.mma_async`.

@@ -25,6 +25,7 @@ mod products;
 mod racecheck;
 mod samples;
 mod spaces;
+mod sparse;
 mod stepping;
 mod syntax;
 mod system;

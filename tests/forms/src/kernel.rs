@@ -39,6 +39,9 @@ pub fn left_out(opcode: &str, operands: &str) -> Option<&'static str> {
     if base == "tensormap" {
         return Some("a tensor map is an opaque value");
     }
+    if has("sp") || has("sp::ordered_metadata") {
+        return Some("random bits are no metadata of a sparse matrix");
+    }
     if has("nc") || base == "ldu" {
         return Some("reads memory that the launch must not write");
     }
