@@ -155,7 +155,7 @@ impl Gpu {
     /// use half::bf16;
     ///
     /// // 1, 3 and 0 rows for three experts, each with weights of 16 × 8.
-    /// let [rows, n, k] = [[1, 3, 0], 8, 16];
+    /// let (rows, n, k) = ([1, 3, 0], 8, 16);
     /// let a = gpu.upload(&[bf16::ONE; 4 * 16])?;
     /// let weights = gpu.upload(&[bf16::from_f32(0.5); 3 * 16 * 8])?;
     /// let mut c = gpu.upload(&[f32::NAN; 4 * 8])?;
