@@ -183,12 +183,20 @@ pub struct Variable {
     pub external: bool,
     /// Its initial values; none where the text gives none.
     pub initializer: Vec<Initializer>,
+    /// The number of variables where `<count>` stands behind the name. They are called `name0`,
+    /// `name1` and so on, and lie one behind the other in `bytes`.
+    pub count: Option<u32>,
 }
 
 impl Variable {
     /// Bytes of an element of an array, or of the variable itself.
     pub fn element_bytes(&self) -> u64 {
         u64::from(self.ty.bytes()) * u64::from(self.elements)
+    }
+
+    /// From one of several numbered variables to the next one, in bytes.
+    pub fn stride(&self) -> u64 {
+        self.bytes / u64::from(self.count.unwrap_or(1)).max(1)
     }
 }
 

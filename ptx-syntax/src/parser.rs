@@ -341,15 +341,15 @@ impl<'a> Parser<'a> {
         while self.eat(b',')? {
             self.name("a target option")?;
         }
+        // Old modules do not have the directive, nor do some new ones. ptxas then goes by the
+        // registers that hold addresses.
         if self.eat_word(".address_size")? {
             let span = self.span;
             if self.integer("64")? != 64 {
                 return Err(self.error_at(span, "only `.address_size 64` is supported"));
             }
-            Ok(())
-        } else {
-            self.expected("`.address_size 64` (32-bit addresses are not supported)")
         }
+        Ok(())
     }
 
     /// `.pragma "text", …;`

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::table::{self, FORM_LINE, Form, KERNEL_LINES};
 
@@ -27,7 +28,10 @@ pub fn compare(ptxas: &str, forms: Vec<Form>) -> std::io::Result<Difference> {
     for form in forms {
         by_target.entry(form.target).or_default().push(form);
     }
-    let file = std::env::temp_dir().join(format!("forms-{}.ptx", std::process::id()));
+    // Tests of one process may ask at the same time.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let file = std::env::temp_dir().join(format!("forms-{process}-{number}.ptx"));
     let mut difference = Difference::default();
     for (target, forms) in by_target {
         for batch in forms.chunks(BATCH) {

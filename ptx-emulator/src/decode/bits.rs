@@ -109,7 +109,7 @@ impl Builder<'_, '_> {
             }
             "prmt" => {
                 let mode = mods
-                    .take_last(|name| {
+                    .take_first(|name| {
                         Some(match name {
                             "f4e" => PermuteMode::Forward4,
                             "b4e" => PermuteMode::Backward4,

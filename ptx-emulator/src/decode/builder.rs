@@ -64,6 +64,8 @@ pub(crate) struct Builder<'a, 'p> {
     /// Module functions that calls name, in the order of the text.
     pub callees: Vec<u32>,
     pub indirect: bool,
+    /// Whether the function is a kernel, whose parameters have a space of their own.
+    pub in_entry: bool,
 }
 
 /// Whether values of the type are held in 32-bit registers.
@@ -109,6 +111,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             functions,
             callees: Vec::new(),
             indirect: false,
+            in_entry: true,
         }
     }
 

@@ -341,8 +341,15 @@ impl Builder<'_, '_> {
         let [to, from, Operand::Integer(128)] = operands else {
             return Err("expected two addresses and 128".into());
         };
-        let known = mods.take("global")
-            && mods.take("shared::cta")
+        let mut is_global = || {
+            mods.take_first(|name| match name {
+                "global" => Some(true),
+                "shared::cta" => Some(false),
+                _ => None,
+            })
+        };
+        // The destination's space stands in front of the source's.
+        let known = (is_global(), is_global()) == (Some(true), Some(false))
             && mods.take("tensormap::generic")
             && mods.take("release")
             && mods.take("sync")

@@ -372,6 +372,7 @@ impl Builder<'_, '_> {
                 if narrow || bits < 8 * to.bytes() {
                     return Err("an operand is not as wide as its type".into());
                 }
+                self.check_brain_width(&conversion, operands)?;
                 conversion.register_bits = bits;
                 self.emit_conversion(conversion, destination, source)
             }
@@ -399,6 +400,25 @@ impl Builder<'_, '_> {
             }
             _ => Err("wrong number of operands".into()),
         }
+    }
+
+    /// Integers of 8 and 16 bits that are converted to or from bf16 stand in registers of their
+    /// width: ptxas takes no wider ones, as it does for other types.
+    fn check_brain_width(&mut self, conversion: &Conversion, operands: &[Operand]) -> Outcome {
+        let types = [conversion.to, conversion.from];
+        if !types.contains(&Type::Bf16) {
+            return Ok(());
+        }
+        for (operand, ty) in operands.iter().zip(types) {
+            if let Operand::Name(name) = operand
+                && !is_float(ty)
+                && ty.bytes() < 4
+                && self.register(*name)?.1.bytes() != ty.bytes()
+            {
+                return Err("an operand is wider than its type".into());
+            }
+        }
+        Ok(())
     }
 
     fn emit_conversion(&mut self, conversion: Conversion, to: Register, from: Register) -> Outcome {
@@ -520,10 +540,6 @@ fn refuse_needless(conversion: &Conversion) -> Outcome {
         to, from, saturate, ..
     } = *conversion;
     let is_brain = |ty| matches!(ty, Type::Bf16 | Type::Bf16x2);
-    let is_short = |ty: Type| !is_float(ty) && ty.bytes() < 4;
-    if (is_brain(to) && is_short(from)) || (is_brain(from) && is_short(to)) {
-        return Err("`cvt` has no conversion between bf16 and integers of 8 or 16 bits".into());
-    }
     if saturate && is_brain(from) && !is_float(to) {
         return Err("`cvt` of bf16 to integers takes no `.sat`: it saturates by itself".into());
     }

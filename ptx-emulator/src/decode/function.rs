@@ -1,11 +1,11 @@
 //! Functions: their parameters, labels and statements.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::builder::Builder;
 use super::modifiers::{Failure, MAX_PARTS, Modifiers};
 use super::scope::{Binding, Scope};
-use super::{ModuleNames, class, error, layout, parameter_offsets, symbols};
+use super::{ModuleNames, PlacedShared, class, error, layout, parameter_offsets, symbols};
 use crate::error::KernelError;
 use crate::ir::{Function, Info, Program, Reg32, Register, Terminator};
 use ptx_syntax::ast::{
@@ -29,7 +29,10 @@ pub(super) fn parameter_words(variable: &Variable) -> u64 {
         DeclaredSpace::Register => {
             u64::from(variable.elements) * u64::from(variable.ty.bytes().div_ceil(4))
         }
-        _ => variable.bytes.div_ceil(4),
+        _ => {
+            let each = variable.stride().div_ceil(4);
+            each * u64::from(variable.count.unwrap_or(1))
+        }
     }
 }
 
@@ -40,7 +43,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         &mut self,
         body: &'p Body,
         program: &'p mut Program,
-        (names, placed): (&'p ModuleNames, &FxHashMap<&'a str, Binding>),
+        (names, placed): (&'p ModuleNames, &PlacedShared<'a>),
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let named = body.names().map(|name| name.of(self.text));
         self.named = named.collect();
@@ -49,7 +52,10 @@ impl<'a> FunctionDecoder<'_, 'a> {
             |statement: &&Statement| matches!(statement, Statement::Instruction(_));
         let instructions = body.statements.iter().filter(is_instruction).count();
         program.info.reserve(instructions);
-        let module = (names, Scope::with_names(placed.clone()));
+        let module = (
+            names,
+            Scope::with_names(placed.names.clone(), placed.numbered.clone()),
+        );
         let mut builder = Builder::new(
             self.text,
             (&self.tree.variables, &self.tree.functions),
@@ -57,8 +63,10 @@ impl<'a> FunctionDecoder<'_, 'a> {
             program,
             module,
         );
+        builder.info = first;
+        builder.in_entry = self.function.entry;
         let params = self
-            .declare_parameters(&mut builder)
+            .declare_parameters(&mut builder, body)
             .map_err(|failure| self.failure(failure, self.function.name, ""))?;
         self.scope(&mut builder, body, &body.statements)?;
         // A body may end without `ret`.
@@ -72,7 +80,11 @@ impl<'a> FunctionDecoder<'_, 'a> {
         Ok((layout::finish(builder, params), callees, indirect))
     }
 
-    fn declare_parameters(&self, builder: &mut Builder<'a, '_>) -> Result<Vec<Reg32>, Failure> {
+    fn declare_parameters(
+        &self,
+        builder: &mut Builder<'a, '_>,
+        body: &Body,
+    ) -> Result<Vec<Reg32>, Failure> {
         if self.function.entry {
             let (offsets, bytes) = parameter_offsets(&self.function.params);
             if bytes > crate::MAX_PARAMETER_BYTES {
@@ -101,6 +113,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
             if param.space == DeclaredSpace::Register {
                 let registers = self.declare_registers(builder, param)?;
                 builder.join_words(&words, &registers);
+            } else if self.has_address(body, param) {
+                let local = builder.store_words(&words, param.align)?;
+                builder.bind(param.name.of(self.text), local);
             } else {
                 builder.bind(param.name.of(self.text), Binding::Registers(words));
             }
@@ -116,6 +131,18 @@ impl<'a> FunctionDecoder<'_, 'a> {
             }
         }
         Ok(params)
+    }
+
+    /// Whether a body takes the address of a parameter, which then lies in local memory (PTX ISA,
+    /// "mov").
+    fn has_address(&self, body: &Body, param: &Variable) -> bool {
+        let wanted = param.name.of(self.text);
+        body.operands.iter().any(|operand| match operand {
+            ast::Operand::Name(name) | ast::Operand::NameOffset(name, _) => {
+                name.of(self.text) == wanted
+            }
+            _ => false,
+        })
     }
 
     /// The registers of a parameter or result that is passed in registers.
@@ -249,14 +276,14 @@ impl<'a> FunctionDecoder<'_, 'a> {
                         // It keeps its value from call to call.
                         let index = self.tree.variables.len() + builder.program.variables.len();
                         builder.program.variables.push(variable.as_ref().clone());
-                        Ok(Binding::Variable(index as u32))
+                        Ok(Binding::Variable(index as u32, 0))
                     }
                     DeclaredSpace::Register => Err("registers are declared by `.reg`".into()),
                 }
                 .map_err(|failure| self.failure(failure, variable.name, ""))?;
                 let name = variable.name.of(self.text);
                 builder.element_bytes.insert(name, variable.element_bytes());
-                builder.bind(name, binding);
+                builder.bind_variable(variable, binding);
             }
             Statement::Scope(inner) => self.scope(builder, body, inner)?,
             Statement::Instruction(instruction) => {

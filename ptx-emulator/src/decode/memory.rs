@@ -117,6 +117,7 @@ impl<'p> Builder<'_, 'p> {
         };
         let ty = mods.ty()?;
         let elements = take_elements(&mut mods);
+        let of_entry = self.in_entry || mods.rest().contains(&"param::entry");
         let space = take_space(&mut mods);
         let order = take_order(&mut mods);
         mods.drop_known(is_hint);
@@ -143,6 +144,11 @@ impl<'p> Builder<'_, 'p> {
         {
             return Ok(done);
         }
+        // The parameters of functions that have addresses lie in local memory.
+        let space = match space {
+            Space::Param if !of_entry => Space::Local,
+            space => space,
+        };
         let mut register_bits = 0;
         let mut destinations = Vec::new();
         for operand in to {
@@ -354,8 +360,7 @@ impl<'p> Builder<'_, 'p> {
         if !returns && mods.take("async") {
             return self.async_store(true, mods, operands);
         }
-        // Vectors have their type in front of the operation.
-        let ty = mods.any_ty()?;
+        let ty = mods.ty()?;
         let elements = take_elements(&mut mods);
         let space = take_space(&mut mods);
         take_order(&mut mods);
@@ -618,7 +623,8 @@ impl<'p> Builder<'_, 'p> {
 fn locate(registers: &[Reg32], ty: Type, at: i64) -> Result<(Reg32, Reg32, u32), Failure> {
     let outside = || Failure::from("this offset lies outside the parameter");
     let bytes = i64::from(ty.bytes());
-    if at < 0 || at % bytes != 0 || at > i64::from(crate::MAX_PARAMETER_BYTES) {
+    // A value of 8 bytes may begin with any word.
+    if at < 0 || at % bytes.min(4) != 0 || at > i64::from(crate::MAX_PARAMETER_BYTES) {
         return Err(outside());
     }
     let index = usize::try_from(at / 4).map_err(|_| outside())?;

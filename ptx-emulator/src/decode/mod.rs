@@ -26,6 +26,7 @@ mod names;
 mod operand;
 mod registers;
 mod scope;
+mod stem;
 mod symbols;
 mod taken;
 mod tensor;
@@ -42,7 +43,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use builder::Builder;
 use function::FunctionDecoder;
 use modifiers::{Failure, Modifiers};
-use scope::Binding;
+use scope::{Binding, Numbered};
 
 pub(crate) use layout::successors;
 pub(crate) use names::ModuleNames;
@@ -222,9 +223,16 @@ fn error(
     }
 }
 
+/// What the names of the module's static shared variables refer to.
+#[derive(Default)]
+struct PlacedShared<'a> {
+    names: FxHashMap<&'a str, Binding>,
+    numbered: Vec<Numbered<'a>>,
+}
+
 /// The module's static shared variables that a kernel's functions name.
 struct UsedShared<'a> {
-    placed: FxHashMap<&'a str, Binding>,
+    placed: PlacedShared<'a>,
     /// The variables that have been placed or need no place.
     done: FxHashSet<u32>,
     /// The functions whose variables are known.
@@ -237,7 +245,7 @@ impl<'a> UsedShared<'a> {
     fn new(module: &ModuleNames) -> Self {
         let functions = module.unnoted_functions.iter().map(|&index| index as u32);
         UsedShared {
-            placed: FxHashMap::default(),
+            placed: PlacedShared::default(),
             done: FxHashSet::default(),
             seen: FxHashSet::default(),
             unnoted: (functions.collect(), module.unnoted_shared.clone()),
@@ -262,7 +270,7 @@ impl<'a> UsedShared<'a> {
             for name in bodies.get(index as usize)?.names() {
                 let name = name.of(text);
                 pending.extend(module.function(name));
-                used.extend(module.shared.get(name));
+                used.extend(module.shared(name));
             }
         }
         // In the order of the text, each once.
@@ -279,7 +287,11 @@ impl<'a> UsedShared<'a> {
             let place = builder::place_shared(program, variable, text).map_err(|failure| {
                 error((tree, text, kernel), variable.name, failure, "variable")
             })?;
-            self.placed.insert(variable.name.of(text), place);
+            let name = variable.name.of(text);
+            match Numbered::new(name, variable, place.clone()) {
+                Some(all) => self.placed.numbered.push(all),
+                None => _ = self.placed.names.insert(name, place),
+            }
         }
         Ok(())
     }

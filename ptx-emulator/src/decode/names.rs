@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-use super::scope::Binding;
+use super::scope::{Binding, split_number};
 use super::taken;
 use crate::ir::SystemFunction;
 use ptx_syntax::ast::{DeclaredSpace, Span, Tree};
@@ -14,7 +14,9 @@ pub(crate) struct ModuleNames {
     /// Functions and variables; of shared variables those of dynamic shared memory alone.
     bindings: FxHashMap<Box<str>, Binding>,
     /// All shared variables, by their index. Static ones are placed when a kernel first names them.
-    pub(super) shared: FxHashMap<Box<str>, u32>,
+    shared: FxHashMap<Box<str>, u32>,
+    /// Variables that one declaration names by number.
+    numbered: Vec<NumberedVariables>,
     /// Entries with a body.
     kernels: FxHashMap<Box<str>, usize>,
     /// Functions and shared variables whose names begin as those of registers do, so that bodies
@@ -25,6 +27,17 @@ pub(crate) struct ModuleNames {
     pub(super) any_percent: bool,
     /// Found when a kernel with indirect calls asks for it: every body has to be read for it.
     taken: OnceLock<Box<[u32]>>,
+}
+
+/// `.global .b32 g<16>;`
+#[derive(Debug)]
+struct NumberedVariables {
+    prefix: Box<str>,
+    count: u32,
+    stride: u64,
+    /// Their index, which is one for all.
+    index: u32,
+    is_shared: bool,
 }
 
 impl ModuleNames {
@@ -60,6 +73,19 @@ impl ModuleNames {
         for (index, variable) in tree.variables.iter().enumerate() {
             let name: Box<str> = variable.name.of(text).into();
             let is_shared = variable.space == DeclaredSpace::Shared;
+            if let Some(count) = variable.count {
+                names.numbered.push(NumberedVariables {
+                    prefix: name,
+                    count,
+                    stride: variable.stride(),
+                    index: index as u32,
+                    is_shared,
+                });
+                if is_shared && !is_noted(variable.name) {
+                    names.unnoted_shared.push(index as u32);
+                }
+                continue;
+            }
             if is_shared {
                 names.shared.insert(name.clone(), index as u32);
                 if !is_noted(variable.name) {
@@ -69,7 +95,7 @@ impl ModuleNames {
             let binding = match is_shared {
                 true if variable.external || variable.bytes == 0 => Binding::DynamicShared,
                 true => continue,
-                false => Binding::Variable(index as u32),
+                false => Binding::Variable(index as u32, 0),
             };
             // A declaration stands for the definition of its name, before or behind it.
             match variable.external && !is_shared {
@@ -77,7 +103,12 @@ impl ModuleNames {
                 false => _ = names.bindings.insert(name, binding),
             }
         }
-        let mut all = names.bindings.keys().chain(names.shared.keys());
+        let numbered = names.numbered.iter().map(|all| &all.prefix);
+        let mut all = names
+            .bindings
+            .keys()
+            .chain(names.shared.keys())
+            .chain(numbered);
         names.any_percent = all.any(|name| name.starts_with('%'));
         names
     }
@@ -87,12 +118,32 @@ impl ModuleNames {
         self.kernels.get(name).copied()
     }
 
-    /// The variable of a name.
-    pub(crate) fn variable(&self, name: &str) -> Option<usize> {
-        match self.bindings.get(name) {
-            Some(Binding::Variable(index)) => Some(*index as usize),
-            _ => self.shared.get(name).map(|&index| index as usize),
+    /// The variable of a name: its index, and bytes behind the start.
+    pub(crate) fn variable(&self, name: &str) -> Option<(usize, u64)> {
+        match self.get(name) {
+            Some(Binding::Variable(index, start)) => Some((index as usize, start)),
+            _ => self.shared(name).map(|index| (index as usize, 0)),
         }
+    }
+
+    /// The shared variable of a name, or those that are declared with it.
+    pub(super) fn shared(&self, name: &str) -> Option<u32> {
+        let single = self.shared.get(name).copied();
+        let of_numbered = || Some(self.numbered(name, true)?.0.index);
+        single.or_else(of_numbered)
+    }
+
+    /// The declaration of a name with a number, and the number.
+    fn numbered(&self, name: &str, is_shared: bool) -> Option<(&NumberedVariables, u32)> {
+        if self.numbered.is_empty() {
+            return None;
+        }
+        let (prefix, number) = split_number(name)?;
+        let mut all = self.numbered.iter();
+        let found = all.find(|all| {
+            *all.prefix == *prefix && number < all.count && all.is_shared == is_shared
+        })?;
+        Some((found, number))
     }
 
     /// The function of a name, with its body where there is one.
@@ -108,7 +159,12 @@ impl ModuleNames {
         self.taken.get_or_init(|| taken::taken(tree, text, self))
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Binding> {
-        self.bindings.get(name)
+    pub(super) fn get(&self, name: &str) -> Option<Binding> {
+        let of_numbered = || {
+            let (all, number) = self.numbered(name, false)?;
+            let start = u64::from(number) * all.stride;
+            Some(Binding::Variable(all.index, start))
+        };
+        self.bindings.get(name).cloned().or_else(of_numbered)
     }
 }

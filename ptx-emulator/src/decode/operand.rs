@@ -192,7 +192,10 @@ impl<'p> Builder<'_, 'p> {
                 self.constant(Constant::Bits(bits), ty)
             }
             Binding::DynamicShared => self.constant(Constant::DynamicShared(addend), ty),
-            Binding::Variable(index) => self.constant(Constant::Variable(index, addend), ty),
+            Binding::Variable(index, start) => {
+                let addend = addend.wrapping_add_unsigned(start);
+                self.constant(Constant::Variable(index, addend), ty)
+            }
             Binding::KernelParam { offset, .. } => {
                 let bits = crate::address_space::PARAM_BASE
                     .wrapping_add(u64::from(offset))
@@ -329,7 +332,8 @@ impl<'p> Builder<'_, 'p> {
         let binding = self.resolve(name)?;
         // A variable has a space of its own, whether the instruction names it or not.
         let space = match (space, &binding) {
-            (Space::Generic, Binding::Local { .. }) => Space::Local,
+            // A function's parameter that has an address is a local variable.
+            (Space::Generic | Space::Param, Binding::Local { .. }) => Space::Local,
             (Space::Generic, Binding::Shared { .. } | Binding::DynamicShared) => Space::Shared,
             (space, _) => space,
         };

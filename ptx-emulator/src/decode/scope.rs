@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::BlockId;
 use crate::ir::{Reg32, Register, SystemFunction};
-use ptx_syntax::ast::Type;
+use ptx_syntax::ast::{Type, Variable};
 
 /// What a name refers to.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub(crate) enum Binding {
         offset: u32,
     },
     DynamicShared,
-    /// Index into the module's variables.
-    Variable(u32),
+    /// Index into the module's variables, and bytes behind the start.
+    Variable(u32, u64),
     /// Index into the module's functions.
     Function(u32),
     /// A function that the driver provides.
@@ -35,6 +35,58 @@ pub(crate) enum Binding {
     Label(BlockId),
     Targets(Vec<BlockId>),
     Prototype,
+}
+
+impl Binding {
+    /// What stands `bytes` behind it in memory.
+    fn behind(&self, bytes: u64) -> Option<Self> {
+        Some(match *self {
+            Binding::Local { offset } => Binding::Local {
+                offset: offset + bytes as u32,
+            },
+            Binding::Shared { offset } => Binding::Shared {
+                offset: offset + bytes as u32,
+            },
+            Binding::Variable(index, start) => Binding::Variable(index, start + bytes),
+            _ => return None,
+        })
+    }
+}
+
+/// `.local .b32 v<16>;`: variables that lie one behind the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbered<'a> {
+    prefix: &'a str,
+    count: u32,
+    stride: u64,
+    /// The first one; of parameters the registers of all.
+    all: Binding,
+}
+
+impl<'a> Numbered<'a> {
+    pub(super) fn new(prefix: &'a str, variable: &Variable, all: Binding) -> Option<Self> {
+        Some(Numbered {
+            prefix,
+            count: variable.count?,
+            stride: variable.stride(),
+            all,
+        })
+    }
+
+    /// The variable of a prefix and a number.
+    pub(super) fn get(&self, (prefix, index): (&str, u32)) -> Option<Binding> {
+        if prefix != self.prefix || index >= self.count {
+            return None;
+        }
+        match &self.all {
+            Binding::Registers(words) => {
+                let mut each = words.chunks(words.len() / self.count as usize);
+                each.nth(index as usize)
+                    .map(|words| Binding::Registers(words.to_vec()))
+            }
+            all => all.behind(u64::from(index) * self.stride),
+        }
+    }
 }
 
 /// `.reg .b32 %r<16>;`
@@ -60,16 +112,25 @@ pub(crate) struct Scope<'a> {
     /// `.reg .v4 .b32 %v<16>`: prefix, number, elements and type of each; a vector is among the
     /// names from its first use on.
     pub(super) vectors: Vec<(&'a str, u32, u32, Type)>,
+    pub(super) numbered: Vec<Numbered<'a>>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn with_names(names: FxHashMap<&'a str, Binding>) -> Self {
-        let any_percent = names.keys().any(|name| name.starts_with('%'));
+    pub(crate) fn with_names(
+        names: FxHashMap<&'a str, Binding>,
+        numbered: Vec<Numbered<'a>>,
+    ) -> Self {
+        let mut all = names
+            .keys()
+            .copied()
+            .chain(numbered.iter().map(|all| all.prefix));
+        let any_percent = all.any(|name| name.starts_with('%'));
         Scope {
             names,
             any_percent,
             ranges: Vec::new(),
             vectors: Vec::new(),
+            numbered,
         }
     }
 
@@ -83,6 +144,11 @@ impl<'a> Scope<'a> {
     pub(super) fn insert(&mut self, name: &'a str, binding: Binding) {
         self.any_percent |= name.starts_with('%');
         self.names.insert(name, binding);
+    }
+
+    pub(super) fn insert_numbered(&mut self, all: Numbered<'a>) {
+        self.any_percent |= all.prefix.starts_with('%');
+        self.numbered.push(all);
     }
 
     /// Adds a register of a range that is used for the first time.

@@ -309,7 +309,7 @@ impl Builder<'_, '_> {
         if !mods.take("b") {
             return Err(Failure::Unknown);
         }
-        let outside = mods.take_last(|name| {
+        let outside = mods.take_first(|name| {
             Some(match name {
                 "trap" => Outside::Trap,
                 "clamp" => Outside::Clamp,
@@ -341,7 +341,7 @@ impl Builder<'_, '_> {
             _ => return Err("expected an image and coordinates in brackets".into()),
         };
         let given = self.elements(coordinates);
-        // Vectors have 1, 2 or 4 elements: of three, a fourth means nothing.
+        // Vectors have 1, 2 or 4 elements; those that the geometry has no use for mean nothing.
         let needed = match kind {
             ImageKind::Line => 1,
             ImageKind::Plane | ImageKind::Lines => 2,
@@ -352,7 +352,7 @@ impl Builder<'_, '_> {
             [one] => self.parts(one).into_owned(),
             several => several.to_vec(),
         };
-        if parts.len() != needed && (needed, parts.len()) != (3, 4) {
+        if parts.len() < needed || !matches!(parts.len(), 1 | 2 | 4) {
             let found = parts.len();
             return Err(format!("expected {needed} coordinates, found {found}").into());
         }

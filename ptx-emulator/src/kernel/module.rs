@@ -171,10 +171,12 @@ impl Module {
     pub fn variable(&self, memory: &Memory, name: &str) -> Result<Option<(u64, u64)>, LaunchError> {
         let variables = &self.0.tree.variables;
         let found = self.0.names().variable(name);
-        let found = found.filter(|&index| variables[index].space != DeclaredSpace::Shared);
-        let Some(index) = found else { return Ok(None) };
+        let found = found.filter(|(index, _)| variables[*index].space != DeclaredSpace::Shared);
+        let Some((index, start)) = found else {
+            return Ok(None);
+        };
         let table = self.0.variables(memory)?;
-        Ok(Some((table[index], variables[index].bytes)))
+        Ok(Some((table[index] + start, variables[index].stride())))
     }
 }
 
@@ -268,8 +270,8 @@ impl ModuleInner {
     }
 
     fn symbol_address(&self, name: &str, addresses: &[u64]) -> u64 {
-        if let Some(index) = self.names().variable(name) {
-            return addresses[index];
+        if let Some((index, start)) = self.names().variable(name) {
+            return addresses[index] + start;
         }
         self.names()
             .function(name)

@@ -1,6 +1,7 @@
 //! Float instructions against the host's IEEE arithmetic, to the bit.
 
-use crate::common::{check, evaluate, operands};
+use crate::common::{check, evaluate, module, operands};
+use ptx_emulator::Module;
 
 fn single(value: u64) -> f32 {
     f32::from_bits(value as u32)
@@ -405,6 +406,40 @@ fn brain_floats() {
             false => u64::from((bits + 0x7fff + (bits >> 16 & 1)) >> 16),
         }
     });
+}
+
+/// Integers of 8 and 16 bits, in registers of their width: wider ones are refused, as by ptxas.
+#[test]
+fn brain_floats_and_short_integers() {
+    let rounded = |value: i32| {
+        let bits = (value as f32).to_bits();
+        u64::from((bits + 0x7fff + (bits >> 16 & 1)) >> 16)
+    };
+    let wide = |bits: u64| f32::from_bits((bits as u32 & 0xffff) << 16);
+    check("cvt.rn.bf16.s16 %h0, %h1;", |a, _, _| {
+        rounded(a as i16 as i32)
+    });
+    check("cvt.rn.bf16.u16 %h0, %h1;", |a, _, _| {
+        rounded(a as u16 as i32)
+    });
+    let byte = "{ .reg .b8 %b; cvt.u8.u32 %b, %r1;";
+    check(&format!("{byte} cvt.rz.bf16.s8 %h0, %b; }}"), |a, _, _| {
+        rounded(a as i8 as i32)
+    });
+    // A NaN is zero, and what does not fit is clamped.
+    check("cvt.rzi.s16.bf16 %h0, %h1;", |a, _, _| {
+        u64::from(wide(a) as i16 as u16)
+    });
+    check("cvt.rzi.u16.bf16 %h0, %h1;", |a, _, _| {
+        u64::from(wide(a) as u16)
+    });
+    let of_byte = "{ .reg .b8 %b; cvt.rmi.s8.bf16 %b, %h1; cvt.u32.u8 %r0, %b; }";
+    check(of_byte, |a, _, _| u64::from(wide(a).floor() as i8 as u8));
+    for wrong in ["cvt.rn.bf16.s16 %h0, %r1;", "cvt.rzi.u8.bf16 %r0, %h1;"] {
+        let module = Module::parse(&module(wrong)).expect("well formed");
+        let error = module.kernel("test").expect_err(wrong).to_string();
+        assert!(error.contains("wider than its type"), "{error}");
+    }
 }
 
 /// The errors that the PTX ISA states for the approximate functions.

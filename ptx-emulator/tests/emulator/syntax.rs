@@ -1,6 +1,6 @@
 //! What the grammar of PTX allows and few compilers write.
 
-use crate::common::{STORE, kernel, module_with, run, run_text};
+use crate::common::{STORE, evaluate, kernel, module, module_with, run, run_text};
 use ptx_emulator::{Args, LaunchConfig, LaunchError, Memory, Module};
 
 #[test]
@@ -267,4 +267,154 @@ fn elements_of_arrays_are_addresses() {
             .kernel("test")
             .is_err()
     );
+}
+
+/// `name<3>` declares `name0` to `name2`, in any state space (PTX ISA, "Parameterized Variable
+/// Names").
+#[test]
+fn variables_have_numbers() {
+    let declarations = ".global .align 8 .u32 g<3>; .const .u32 c<2>; .shared .u32 s<12>, t;
+         .global .u64 all[2] = {g0, g2};
+         .func (.param .u32 result) sum(.param .u32 a, .param .u32 b)
+         { .reg .u32 %r<3>; ld.param.u32 %r1, [a]; ld.param.u32 %r2, [b];
+           mad.lo.u32 %r1, %r1, 10, %r2; st.param.u32 [result], %r1; ret; }";
+    let body = "{ .local .align 4 .b8 l<3>; .param .u32 p<4>; .reg .u64 %a<5>; .reg .u32 %b<5>;
+         st.global.u32 [g0], 1; st.global.u32 [g1], 2; st.global.u32 [g2], 3;
+         ld.global.u64 %a1, [all]; ld.global.u64 %a2, [all+8]; sub.u64 %a3, %a2, %a1;
+         cvt.u32.u64 %r0, %a3; ld.global.u32 %b1, [%a2]; mad.lo.u32 %r0, %r0, 10, %b1;
+         mov.u32 %b1, s11; mov.u32 %b2, s1; sub.u32 %b1, %b1, %b2;
+         st.shared.u32 [s11], %b1; st.shared.u32 [s1], 7; st.shared.u32 [t], 8;
+         ld.shared.u32 %b1, [s11]; mad.lo.u32 %r0, %r0, 100, %b1;
+         st.local.u8 [l1], 5; st.local.u8 [l2], 6; ld.local.u8 %b1, [l1];
+         mad.lo.u32 %r0, %r0, 10, %b1;
+         st.param.u32 [p2], 4; st.param.u32 [p3], 9; call (p0), sum, (p2, p3);
+         ld.param.u32 %b1, [p0]; mad.lo.u32 %r0, %r0, 100, %b1; }";
+    let text = module_with(declarations, &format!("{body} {STORE}"));
+    assert_eq!(
+        run_text(&text, 1, &[0]),
+        [((16 * 10 + 3) * 100 + 40) * 1000 + 549]
+    );
+    let memory = Memory::with_capacity(1 << 16);
+    let module = Module::parse(&text).expect("well formed");
+    let place = |name| module.variable(&memory, name).expect("room");
+    let (first, bytes) = place("g0").expect("there");
+    assert_eq!(bytes, 8);
+    assert_eq!(place("g2"), Some((first + 16, 8)));
+    assert_eq!((place("g3"), place("g"), place("s1")), (None, None, None));
+    for (wrong, message) in [
+        ("s1]", "`s12` is not declared"),
+        (
+            ".global .u32 h<2>[3];",
+            "expected `;` behind numbered variables",
+        ),
+        (
+            ".global .u32 h<2> = 1;",
+            "expected `;` behind numbered variables",
+        ),
+        (
+            ".extern .shared .u32 h<2>;",
+            "numbered variables cannot be `.extern`",
+        ),
+        (
+            ".func f(.param .u32 h<2>);",
+            "parameters of a function are named one by one",
+        ),
+    ] {
+        let text = match wrong.strip_suffix(']') {
+            Some(name) => text.replace(&format!("[{name}]"), "[s12]"),
+            None => module_with(wrong, ""),
+        };
+        let error = match Module::parse(&text) {
+            Ok(module) => module.kernel("test").expect_err(wrong).to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(error.contains(message), "{wrong}: {error}");
+    }
+}
+
+/// Types go with operands, and so does their order; other modifiers may stand anywhere behind the
+/// name of the instruction, as ptxas takes them.
+#[test]
+fn modifiers_stand_in_any_order() {
+    for (instruction, same) in [
+        (
+            "add.f32.rz.ftz %r0, %r1, %r2;",
+            "add.rz.ftz.f32 %r0, %r1, %r2;",
+        ),
+        (
+            "cvt.f32.sat.rn.s32 %r0, %r1;",
+            "cvt.rn.sat.f32.s32 %r0, %r1;",
+        ),
+        (
+            "setp.f32.and.lt.ftz %p0, %r1, %r2, %p0;",
+            "setp.lt.and.ftz.f32 %p0, %r1, %r2, %p0;",
+        ),
+        (
+            "vadd.sat.u32.s32.add.u32 %r0, %r1, %r2, %r1;",
+            "vadd.u32.s32.u32.sat.add %r0, %r1, %r2, %r1;",
+        ),
+        (
+            "prmt.f4e.b32 %r0, %r1, %r2, %r3;",
+            "prmt.b32.f4e %r0, %r1, %r2, %r3;",
+        ),
+        (
+            "mad.lo.u32.cc %r0, %r1, %r2, %r3;",
+            "mad.lo.cc.u32 %r0, %r1, %r2, %r3;",
+        ),
+    ] {
+        let rows = [[0xffff_fff9, 3, 0x7f7f_ffff], [0x3f80_0000, 0x4040_0000, 5]];
+        assert_eq!(
+            evaluate(instruction, &rows),
+            evaluate(same, &rows),
+            "{instruction}"
+        );
+    }
+    for wrong in [
+        "mul.u32.lo %r0, %r1, %r2;",
+        "cvta.global.u64.to %x0, %x1;",
+        "mad.cc.lo.u32 %r0, %r1, %r2, %r3;",
+    ] {
+        let module = Module::parse(&module(wrong)).expect("well formed");
+        let error = module.kernel("test").expect_err(wrong).to_string();
+        assert!(error.contains("unknown instruction"), "{error}");
+    }
+}
+
+/// `.address_size` came with PTX ISA 2.3; without it, registers of 64 bits hold addresses as well.
+#[test]
+fn modules_without_an_address_size() {
+    let text = module(&format!("mov.u32 %r0, 7; {STORE}")).replace(".address_size 64\n", "");
+    assert!(!text.contains("address_size"));
+    assert_eq!(run_text(&text, 1, &[0]), [7]);
+}
+
+/// The address of a parameter of a function, which then lies in local memory (PTX ISA, "mov"): it
+/// holds what the call passed, and what is written there is read by `ld.param` too.
+#[test]
+fn parameters_of_functions_have_addresses() {
+    let function = ".func (.param .b32 result) third(.param .align 8 .b8 p[12], .param .b32 at)
+{
+    .reg .b32 %r<6>; .reg .b64 %a<4>;
+    mov.b64 %a1, p;
+    ld.param.u32 %r1, [at];
+    mul.wide.u32 %a2, %r1, 4;
+    add.u64 %a2, %a1, %a2;
+    ld.local.u32 %r2, [%a2];
+    cvta.local.u64 %a3, %a2;
+    ld.u32 %r3, [%a3];
+    add.u32 %r3, %r3, 1000;
+    st.local.u32 [p], %r3;
+    ld.param.u32 %r4, [%a1];
+    ld.param.u32 %r5, [p+4];
+    mad.lo.u32 %r2, %r2, 100000, %r4;
+    add.u32 %r2, %r2, %r5;
+    st.param.b32 [result], %r2;
+    ret;
+}";
+    let body = "{ .param .align 8 .b8 q[12]; .param .b32 i; .param .b32 o;
+         st.param.b64 [q+4], 0x700000005; st.param.b32 [q], 3; st.param.b32 [i], %thread;
+         call (o), third, (q, i); ld.param.b32 %r0, [o]; }";
+    let text = module_with(function, &format!("{body} {STORE}"));
+    let wanted = [3, 5, 7].map(|value| value * 100_000 + value + 1000 + 5);
+    assert_eq!(run_text(&text, 3, &[0; 3]), wanted);
 }

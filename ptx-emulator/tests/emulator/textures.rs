@@ -86,7 +86,7 @@ fn lines_are_filtered_and_addressed() {
     const WIDTH: u32 = 3;
     let kernel = with_handle(&format!(
         "mad.wide.u32 %x1, %thread, 4, %base; ld.global.f32 %r1, [%x1];
-         tex.1d.v4.f32.f32 {{%r0, %r2, %r3, %r4}}, [%x20, {{%r1}}]; {STORE}"
+         tex.1d.v4.f32.f32 {{%r0, %r2, %r3, %r4}}, [%x20, {{%r1, %r1, %r1, %r1}}]; {STORE}"
     ));
     let memory = Memory::with_capacity(1 << 20);
     let image = numbered(&memory, ImageKind::Line, [WIDTH, 1, 1]);

@@ -60,7 +60,15 @@ impl Parser<'_> {
         let (ty, elements, align) = self.variable_type()?;
         let mut all = Vec::new();
         loop {
-            all.push(self.declarator(space, ty, elements, align, external)?);
+            let at = self.span;
+            let variable = self.declarator(space, ty, elements, align, external)?;
+            if external && variable.count.is_some() {
+                return Err(self.error_at(at, "numbered variables cannot be `.extern`"));
+            }
+            // `name<0>` declares nothing.
+            if variable.count != Some(0) {
+                all.push(variable);
+            }
             if !self.eat(b',')? {
                 break;
             }
@@ -72,7 +80,24 @@ impl Parser<'_> {
     fn variable(&mut self, external: bool) -> Result<Variable> {
         let space = self.declared_space()?;
         let (ty, elements, align) = self.variable_type()?;
-        self.declarator(space, ty, elements, align, external)
+        self.parameter(space, ty, elements, align, external)
+    }
+
+    /// A variable that has no number behind its name.
+    fn parameter(
+        &mut self,
+        space: DeclaredSpace,
+        ty: Type,
+        elements: u32,
+        align: u32,
+        external: bool,
+    ) -> Result<Variable> {
+        let at = self.span;
+        let variable = self.declarator(space, ty, elements, align, external)?;
+        match variable.count {
+            None => Ok(variable),
+            Some(_) => Err(self.error_at(at, "parameters of a function are named one by one")),
+        }
     }
 
     /// Type, vector length and alignment, in whatever order the attributes come.
@@ -171,6 +196,18 @@ impl Parser<'_> {
         let element_bytes = u64::from(ty.bytes()) * u64::from(elements);
         let mut bytes = Some(element_bytes);
         let mut unsized_array = false;
+        let mut count = None;
+        if self.eat(b'<')? {
+            // Such variables are no arrays and have no initial values.
+            let number = self.integer32("a number of variables")?;
+            self.expect(b'>')?;
+            if !matches!(self.token, Token::Punctuation(b',' | b';' | b')')) {
+                return self.expected("`;` behind numbered variables");
+            }
+            count = Some(number);
+            let stride = element_bytes.next_multiple_of(u64::from(align.max(1)));
+            bytes = stride.checked_mul(u64::from(number));
+        }
         while self.eat(b'[')? {
             if self.eat(b']')? {
                 unsized_array = true;
@@ -201,6 +238,7 @@ impl Parser<'_> {
             align,
             external,
             initializer,
+            count,
         })
     }
 
@@ -335,7 +373,7 @@ impl Parser<'_> {
             self.split_directives()?;
             all.push(if self.eat_word(".reg")? {
                 let (ty, elements, align) = self.variable_type()?;
-                self.declarator(DeclaredSpace::Register, ty, elements, align, false)?
+                self.parameter(DeclaredSpace::Register, ty, elements, align, false)?
             } else {
                 self.variable(false)?
             });

@@ -15,6 +15,11 @@ pub const FORMS: &[Family] = &[
     ("cvt.[rn|rz|rm|rp][.sat].f16.[u64|s64]", "h,x"),
     ("cvt.[rn|rz|rm|rp].bf16.[u8|s8|u16|s16|u32|s32]", "h,r"),
     ("cvt.[rn|rz|rm|rp].bf16.[u64|s64]", "h,x"),
+    // Short integers have registers of their width.
+    ("cvt.[rn|rz|rm|rp].bf16.[u8|s8]", "h,b"),
+    ("cvt.[rn|rz|rm|rp].bf16.[u16|s16]", "h,h"),
+    ("cvt.[rni|rzi|rmi|rpi].[u8|s8].bf16", "b,h"),
+    ("cvt.[rni|rzi|rmi|rpi].[u16|s16].bf16", "h,h"),
     (
         "cvt.[rn|rz|rm|rp][.ftz][.sat].f32.[u8|s8|u16|s16|u32|s32]",
         "r,r",

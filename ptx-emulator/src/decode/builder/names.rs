@@ -2,7 +2,7 @@
 
 use super::{BlockId, Builder};
 use crate::decode::modifiers::Failure;
-use crate::decode::scope::{Binding, Range, Scope, head, split_number};
+use crate::decode::scope::{Binding, Numbered, Range, Scope, head, split_number};
 use crate::ir::{Predicate, Register};
 use ptx_syntax::ast::{Span, Type, Variable};
 
@@ -17,6 +17,15 @@ impl<'a> Builder<'a, '_> {
 
     pub(crate) fn bind(&mut self, name: &'a str, binding: Binding) {
         self.scope().insert(name, binding);
+    }
+
+    /// Binds what a declaration declares, one variable or several.
+    pub(crate) fn bind_variable(&mut self, variable: &Variable, binding: Binding) {
+        let name = variable.name.of(self.text);
+        match Numbered::new(name, variable, binding.clone()) {
+            Some(all) => self.scope().insert_numbered(all),
+            None => self.bind(name, binding),
+        }
     }
 
     pub(crate) fn bind_range(&mut self, prefix: &'a str, count: u32, ty: Type) {
@@ -42,8 +51,18 @@ impl<'a> Builder<'a, '_> {
                 return Ok(Some(Binding::Register(register, ty)));
             }
         }
+        if let Some(number) = number {
+            let mut scopes = self.scopes.iter().rev();
+            let found = scopes.find_map(|scope| {
+                let mut all = scope.numbered.iter().rev();
+                all.find_map(|all| all.get(number))
+            });
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
         if let Some(binding) = self.module.get(name) {
-            return Ok(Some(binding.clone()));
+            return Ok(Some(binding));
         }
         match self.lookup_vector(name)? {
             Some(vector) => Ok(Some(vector)),

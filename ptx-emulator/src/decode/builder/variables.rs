@@ -3,7 +3,10 @@
 use super::Builder;
 use crate::decode::modifiers::Failure;
 use crate::decode::scope::Binding;
-use crate::ir::{Constant, Program, SharedVariable, Special};
+use crate::ir::{
+    Address, AddressBase, Constant, Op, Program, Reg32, Register, SharedVariable, Space, Special,
+    Store,
+};
 use crate::memory::MAX_LOCAL_BYTES;
 use ptx_syntax::ast::Variable;
 
@@ -16,6 +19,28 @@ impl Builder<'_, '_> {
     /// Allocates a variable in the function's local memory.
     pub(crate) fn place_local(&mut self, variable: &Variable) -> Result<Binding, Failure> {
         let offset = self.place_local_bytes(variable.bytes, variable.align.max(1))?;
+        Ok(Binding::Local { offset })
+    }
+
+    /// Stores words in the function's local memory, and returns what their name refers to.
+    pub(crate) fn store_words(&mut self, words: &[Reg32], align: u32) -> Result<Binding, Failure> {
+        let offset = self.place_local_bytes(4 * words.len() as u64, align.max(4))?;
+        for (at, &word) in words.iter().enumerate() {
+            self.program.stores.push(Store {
+                address: Address {
+                    space: Space::Local,
+                    base: AddressBase::Frame,
+                    offset: i64::from(offset) + 4 * at as i64,
+                    offsets: 0,
+                },
+                bytes: 4,
+                sources: vec![Register::Reg32(word)],
+                strong: false,
+                plain: true,
+                release: false,
+            });
+            self.emit(Op::Store(self.program.stores.len() as u32 - 1));
+        }
         Ok(Binding::Local { offset })
     }
 
