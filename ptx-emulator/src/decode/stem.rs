@@ -34,14 +34,15 @@ fn stem(base: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether those that belong to the name stand in front of all others. `popc` completes `and` or
-/// `xor`, and stands behind it.
+/// Whether those that belong to the name stand in front of all others. `popc` of products of single
+/// bits completes `and` or `xor`, and stands behind it.
 pub(super) fn leads(base: &str, modifiers: &[&str]) -> bool {
     let counts = modifiers.iter().position(|name| *name == "popc");
     let combines = modifiers
         .iter()
         .position(|name| matches!(*name, "and" | "xor"));
-    if counts.is_some() && combines.is_none_or(|at| Some(at) > counts) {
+    let is_product = matches!(base, "mma" | "wmma" | "wgmma");
+    if is_product && counts.is_some() && combines.is_none_or(|at| Some(at) > counts) {
         return false;
     }
     let mut left = stem(base);
@@ -68,7 +69,7 @@ mod tests {
             "setp.u32.lo",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32",
             "wmma.mma.sync.xor.popc.aligned.row.col.m8n8k128.s32.b1.b1.s32",
-            "popc.b32",
+            "bar.red.popc.u32",
         ] {
             assert!(leads(opcode), "{opcode}");
         }

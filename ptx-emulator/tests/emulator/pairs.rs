@@ -287,10 +287,7 @@ fn small_floats() {
 fn refusals_have_reasons() {
     for (instruction, reason) in [
         ("cvt.sat.s32.s16 %r0, %h1;", "takes no `.sat`"),
-        (
-            "cvt.rn.bf16.s16 %h0, %h1;",
-            "no conversion between bf16 and integers",
-        ),
+        ("cvt.rn.bf16.s16 %h0, %r1;", "wider than its type"),
         ("cvt.rzi.sat.s32.bf16 %r0, %h1;", "saturates by itself"),
         (
             "cvt.rn.bf16.bf16 %h0, %h1;",
