@@ -12,6 +12,7 @@ use ptx_emulator::{
 use crate::code::{Code, Result};
 use crate::context::Current;
 use crate::device::EmulatedDevice;
+use crate::link::with_device_runtime;
 use crate::memory::of_memory_error;
 use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, lock};
@@ -63,9 +64,10 @@ pub(crate) fn load(
 ) -> std::result::Result<Handle, (Code, String)> {
     let invalid = |message: String| (Code::INVALID_PTX, message);
     let at_once = loading == Loading::Eager && text.len() <= DECODED_AT_ONCE;
+    let text = with_device_runtime(text);
     let module = match loading {
-        Loading::Eager => Module::parse(text),
-        Loading::Lazy => Module::index(text),
+        Loading::Eager => Module::parse(&text),
+        Loading::Lazy => Module::index(&text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
     check_target(module.target(), current.device()).map_err(invalid)?;
@@ -335,6 +337,7 @@ pub(crate) fn run(
 ) -> Result {
     let driver = current.driver;
     let (kernel, memory) = (&function.kernel, &driver.memory);
+    driver.bind_references(function.module)?;
     let mut counters = Counters::new();
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
     let ended = match (driver.options.sanitize, driver.options.profile) {
@@ -438,11 +441,12 @@ fn of_fault(kind: &FaultKind) -> Code {
         | FaultKind::ReadOnly(_) => Code::ILLEGAL_ADDRESS,
         FaultKind::Misaligned(_) => Code::MISALIGNED_ADDRESS,
         FaultKind::Assertion { .. } => Code::ASSERT,
-        FaultKind::Trap | FaultKind::BadBarrier(_) => Code::ILLEGAL_INSTRUCTION,
+        FaultKind::BadBarrier(_) => Code::ILLEGAL_INSTRUCTION,
         FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
         FaultKind::BadCall(_) | FaultKind::ExternalCall(_) => Code::INVALID_PC,
         FaultKind::Budget(_) | FaultKind::Deadlock(_) => Code::LAUNCH_TIMEOUT,
         FaultKind::NotShared(_) => Code::INVALID_ADDRESS_SPACE,
+        // Among them `trap`: the kernel stopped itself, by an instruction that is legal.
         _ => Code::LAUNCH_FAILED,
     }
 }

@@ -13,6 +13,7 @@ mod code;
 mod context;
 mod device;
 mod graph;
+mod graph_memory;
 mod image;
 mod launch;
 mod link;
@@ -22,6 +23,8 @@ mod pointer;
 mod runtime;
 mod state;
 mod stream;
+mod texture_reference;
+mod user_object;
 mod virtual_memory;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -99,6 +99,14 @@ impl Driver {
         physical + of_device.map(|one| one.bytes).sum::<u64>()
     }
 
+    /// Bytes of a device that are from a pool.
+    pub(crate) fn bytes_of_pool(&self, device: usize, pool: Handle) -> u64 {
+        let allocations = lock(&self.allocations);
+        let of_pool = allocations.of_address.values();
+        let of_pool = of_pool.filter(|one| one.device == device && one.pool == pool);
+        of_pool.map(|one| one.bytes).sum()
+    }
+
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for 0 bytes, `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn allocate(
@@ -298,7 +306,12 @@ impl Driver {
         // Nothing is copied where not all can be.
         let last = |address: u64| address.checked_add(size - 1).ok_or(Code::INVALID_VALUE);
         for (is_device, address) in [(from_device, from), (to_device, to)] {
-            if is_device && !self.is_allocated(address, last(address)?) {
+            let is_missing = match is_device {
+                true => !self.is_allocated(address, last(address)?),
+                // Reserved addresses are no memory of the program either.
+                false => self.is_reserved(address),
+            };
+            if is_missing {
                 return Err(Code::INVALID_VALUE);
             }
         }

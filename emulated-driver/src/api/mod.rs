@@ -26,6 +26,7 @@ macro_rules! api {
     };
 }
 
+pub(crate) mod any_node;
 pub(crate) mod array;
 pub(crate) mod copy;
 pub(crate) mod device;
@@ -40,7 +41,9 @@ pub(crate) mod pool;
 pub(crate) mod procedures;
 pub(crate) mod stream;
 mod tensor_map;
+mod texture_reference;
 pub(crate) mod unsupported;
+pub(crate) mod user_object;
 mod virtual_memory;
 
 /// The address of an exported function.

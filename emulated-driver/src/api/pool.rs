@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_uint};
 
+use super::any_node::{self, captured_allocation};
 use super::memory::{free, store};
 use crate::code::{Code, Result};
-use crate::graph::{NodeKind, Operation};
 use crate::memory::{Kind, Pool};
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver, lock};
@@ -28,12 +28,13 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
     }
     let place = (pool.device, current.handle, handle);
     let driver = current.driver;
-    let address = driver.allocate(bytes as u64, Kind::EmulatedDevice, place)?;
     if let Some(captured) = stream.and_then(|stream| stream.captured()) {
-        // The graph's allocation has its address from now on, and keeps it.
-        captured.append(driver, Operation::nothing(NodeKind::Alloc))?;
+        let owner = (pool.device, current.handle);
+        let (operation, address) = captured_allocation(owner, bytes as u64)?;
+        captured.append(driver, operation)?;
+        return to.set(address);
     }
-    to.set(address)
+    to.set(driver.allocate(bytes as u64, Kind::EmulatedDevice, place)?)
 }
 
 api! {
@@ -48,9 +49,8 @@ api! {
     fn cuMemFreeAsync(address: u64, on: Handle) {
         let (current, stream) = stream::stream(on)?;
         match stream.and_then(|stream| stream.captured()) {
-            // What a graph allocates lives until its context is destroyed: launches use it again.
             Some(captured) => {
-                let operation = Operation::nothing(NodeKind::Free);
+                let operation = any_node::free(address)?;
                 captured.append(current.driver, operation).map(drop)
             }
             None => free(&current, address),

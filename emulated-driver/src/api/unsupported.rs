@@ -38,34 +38,27 @@ unsupported! {
     cuCtxWaitEvent cuDestroyExternalMemory cuDestroyExternalSemaphore cuDevResourceGenerateDesc
     cuDevSmResourceSplit cuDevSmResourceSplitByCount cuDeviceGetCliqueCount
     cuDeviceGetCliqueInfo cuDeviceGetDevResource cuDeviceGetExecAffinitySupport
-    cuDeviceGetFabricClusterUuid cuDeviceGetGraphMemAttribute cuDeviceGetHostAtomicCapabilities
-    cuDeviceGetLuid cuDeviceGetP2PAtomicCapabilities cuDeviceGetTexture1DLinearMaxWidth
-    cuDeviceRegisterAsyncNotification cuDeviceSetGraphMemAttribute cuDeviceSetMemPool
-    cuDeviceUnregisterAsyncNotification cuExternalMemoryGetMappedBuffer
-    cuExternalMemoryGetMappedMipmappedArray cuFlushGPUDirectRDMAWrites cuFuncSetBlockShape
-    cuFuncSetSharedSize cuGraphAddBatchMemOpNode cuGraphAddExternalSemaphoresSignalNode
-    cuGraphAddExternalSemaphoresWaitNode cuGraphAddMemAllocNode cuGraphAddMemFreeNode
-    cuGraphAddNode cuGraphAddNode_v2 cuGraphAddNode_v3 cuGraphBatchMemOpNodeGetParams
-    cuGraphBatchMemOpNodeSetParams cuGraphConditionalHandleCreate cuGraphDebugDotPrint
-    cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeGetEvent
-    cuGraphEventWaitNodeSetEvent cuGraphExecBatchMemOpNodeSetParams
-    cuGraphExecEventRecordNodeSetEvent cuGraphExecEventWaitNodeSetEvent
-    cuGraphExecExternalSemaphoresSignalNodeSetParams
-    cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecGetId cuGraphExecNodeSetParams
+    cuDeviceGetFabricClusterUuid cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid
+    cuDeviceGetP2PAtomicCapabilities cuDeviceGetTexture1DLinearMaxWidth
+    cuDeviceRegisterAsyncNotification cuDeviceSetMemPool cuDeviceUnregisterAsyncNotification
+    cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray
+    cuFlushGPUDirectRDMAWrites cuFuncSetBlockShape cuFuncSetSharedSize cuGraphAddBatchMemOpNode
+    cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode
+    cuGraphAddNode_v3 cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
+    cuGraphExecBatchMemOpNodeSetParams cuGraphExecExternalSemaphoresSignalNodeSetParams
+    cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecGetId
     cuGraphExternalSemaphoresSignalNodeGetParams cuGraphExternalSemaphoresSignalNodeSetParams
     cuGraphExternalSemaphoresWaitNodeGetParams cuGraphExternalSemaphoresWaitNodeSetParams
     cuGraphGetId cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
-    cuGraphKernelNodeSetAttribute cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams
-    cuGraphNodeGetContainingGraph cuGraphNodeGetLocalId cuGraphNodeGetParams
-    cuGraphNodeGetToolsId cuGraphNodeSetParams cuGraphNodeSetParams_v2 cuGraphReleaseUserObject
-    cuGraphRetainUserObject cuGraphicsMapResources cuGraphicsResourceGetMappedMipmappedArray
-    cuGraphicsResourceGetMappedPointer_v2 cuGraphicsResourceSetMapFlags_v2
-    cuGraphicsSubResourceGetMappedArray cuGraphicsUnmapResources cuGraphicsUnregisterResource
-    cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId
-    cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuImportExternalMemory
-    cuImportExternalSemaphore cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle
-    cuIpcOpenEventHandle cuIpcOpenMemHandle cuIpcOpenMemHandle_v2 cuKernelGetLibrary
-    cuKernelGetParamCount cuLaunch
+    cuGraphKernelNodeSetAttribute cuGraphNodeGetLocalId cuGraphNodeGetParams
+    cuGraphNodeGetToolsId cuGraphNodeSetParams_v2 cuGraphicsMapResources
+    cuGraphicsResourceGetMappedMipmappedArray cuGraphicsResourceGetMappedPointer_v2
+    cuGraphicsResourceSetMapFlags_v2 cuGraphicsSubResourceGetMappedArray
+    cuGraphicsUnmapResources cuGraphicsUnregisterResource cuGreenCtxCreate cuGreenCtxDestroy
+    cuGreenCtxGetDevResource cuGreenCtxGetId cuGreenCtxRecordEvent cuGreenCtxStreamCreate
+    cuGreenCtxWaitEvent cuImportExternalMemory cuImportExternalSemaphore cuIpcCloseMemHandle
+    cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle
+    cuIpcOpenMemHandle_v2 cuKernelGetLibrary cuKernelGetParamCount cuLaunch
     cuLaunchCooperativeKernelMultiDevice cuLaunchGrid cuLaunchGridAsync cuLaunchHostFunc_v2
     cuLibraryEnumerateKernels cuLibraryGetManaged cuLibraryGetUnifiedFunction
     cuLogicalEndpointAddDevice cuLogicalEndpointBindAddr cuLogicalEndpointBindMem
@@ -76,28 +69,18 @@ unsupported! {
     cuMemBatchDecompressAsync cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync
     cuMemExportToShareableHandle cuMemGetDefaultMemPool cuMemGetHandleForAddressRange
     cuMemGetLocationInfo cuMemGetMemPool cuMemImportFromShareableHandle cuMemMapArrayAsync
-    cuMemPoolExportPointer cuMemPoolExportToShareableHandle
-    cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemPrefetchBatchAsync
-    cuMemRangeGetAttribute cuMemRangeGetAttributes cuMemSetMemPool cuMemcpy3DBatchAsync
-    cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync
-    cuMemcpyBatchAsync cuMemcpyBatchAsync_v2 cuMemcpyWithAttributesAsync
-    cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuModuleGetSurfRef
-    cuModuleGetTexRef cuMulticastAddDevice cuMulticastBindAddr cuMulticastBindAddr_v2
-    cuMulticastBindMem cuMulticastBindMem_v2 cuMulticastCreate cuMulticastGetGranularity
-    cuMulticastUnbind cuParamSetSize cuParamSetTexRef cuParamSetf cuParamSeti cuParamSetv
-    cuProfilerInitialize cuSignalExternalSemaphoresAsync cuStreamBatchMemOp
+    cuMemPoolExportPointer cuMemPoolExportToShareableHandle cuMemPoolImportFromShareableHandle
+    cuMemPoolImportPointer cuMemPrefetchBatchAsync cuMemRangeGetAttribute
+    cuMemRangeGetAttributes cuMemSetMemPool cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_v2
+    cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync cuMemcpyBatchAsync
+    cuMemcpyBatchAsync_v2 cuMemcpyWithAttributesAsync cuMipmappedArrayGetMemoryRequirements
+    cuMipmappedArrayGetSparseProperties cuMulticastAddDevice cuMulticastBindAddr
+    cuMulticastBindAddr_v2 cuMulticastBindMem cuMulticastBindMem_v2 cuMulticastCreate
+    cuMulticastGetGranularity cuMulticastUnbind cuParamSetSize cuParamSetf cuParamSeti
+    cuParamSetv cuProfilerInitialize cuSignalExternalSemaphoresAsync cuStreamBatchMemOp
     cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig
-    cuStreamGetDevResource cuStreamGetGreenCtx cuStreamUpdateCaptureDependencies
-    cuStreamUpdateCaptureDependencies_v2 cuStreamWaitValue32 cuStreamWaitValue64
-    cuStreamWriteValue32 cuStreamWriteValue64 cuSurfRefGetArray cuSurfRefSetArray
-    cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide cuTensorMapReplaceAddress
-    cuTexObjectGetResourceViewDesc cuTexRefCreate cuTexRefDestroy cuTexRefGetAddressMode
-    cuTexRefGetAddress_v2 cuTexRefGetArray cuTexRefGetBorderColor cuTexRefGetFilterMode
-    cuTexRefGetFlags cuTexRefGetFormat cuTexRefGetMaxAnisotropy cuTexRefGetMipmapFilterMode
-    cuTexRefGetMipmapLevelBias cuTexRefGetMipmapLevelClamp cuTexRefGetMipmappedArray
-    cuTexRefSetAddress2D_v3 cuTexRefSetAddressMode cuTexRefSetAddress_v2 cuTexRefSetArray
-    cuTexRefSetBorderColor cuTexRefSetFilterMode cuTexRefSetFlags cuTexRefSetFormat
-    cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode cuTexRefSetMipmapLevelBias
-    cuTexRefSetMipmapLevelClamp cuTexRefSetMipmappedArray cuUserObjectCreate cuUserObjectRelease
-    cuUserObjectRetain cuWaitExternalSemaphoresAsync
+    cuStreamGetDevResource cuStreamGetGreenCtx cuStreamWaitValue32 cuStreamWaitValue64
+    cuStreamWriteValue32 cuStreamWriteValue64 cuTensorMapEncodeIm2col
+    cuTensorMapEncodeIm2colWide cuTensorMapReplaceAddress cuTexObjectGetResourceViewDesc
+    cuWaitExternalSemaphoresAsync
 }

@@ -151,7 +151,7 @@ fn other_launches_have_no_workspace() {
         1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
     ));
     assert_eq!(code, 0);
-    assert_eq!(call!(cuCtxSynchronize()), 715);
+    assert_eq!(call!(cuCtxSynchronize()), 719);
 }
 
 #[test]

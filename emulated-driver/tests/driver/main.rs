@@ -71,6 +71,7 @@ macro_rules! call {
 }
 
 mod cooperative;
+mod graph_memory;
 mod graphs;
 mod images;
 mod runtime;
@@ -376,6 +377,20 @@ fn an_illegal_address_breaks_the_context() {
     assert_eq!(call!(cuCtxDestroy_v2(context => Handle)), 0);
 }
 
+/// `trap` is legal: the launch failed, and not by an illegal instruction (715).
+#[test]
+fn a_kernel_that_traps_is_a_failed_launch() {
+    let context = context();
+    let add = function(
+        load(&ADD.replace("mul.wide.u32 %rd4", "trap; mul.wide.u32 %rd4")).1,
+        c"add",
+    );
+    let good = alloc(256);
+    assert_eq!(launch(add.1, NONE, [good; 3], 64), 0);
+    assert_eq!(call!(cuCtxSynchronize()), 719);
+    assert_eq!(call!(cuCtxDestroy_v2(context => Handle)), 0);
+}
+
 #[test]
 fn every_function_is_found_by_name_and_version() {
     assert_eq!(call!(cuInit(0 => c_uint)), 0);
@@ -398,6 +413,11 @@ fn every_function_is_found_by_name_and_version() {
         (c"cuMemAlloc", 12_000, "cuMemAlloc_v2"),
         (c"cuLaunchKernel", 12_000, "cuLaunchKernel"),
         (c"cuCtxCreate", 12_000, "cuCtxCreate_v3"),
+        // What `cudaTypedefs.h` names PFN_cuCtxCreate_v12050 and PFN_cuGraphAddNode_v12030.
+        (c"cuCtxCreate", 12_050, "cuCtxCreate_v4"),
+        (c"cuGraphAddNode", 12_020, "cuGraphAddNode"),
+        (c"cuGraphAddNode", 12_030, "cuGraphAddNode_v2"),
+        (c"cuMemAdvise", 12_020, "cuMemAdvise_v2"),
         (c"cuCtxCreate", 13_000, "cuCtxCreate_v4"),
         (c"cuArrayCreate", 12_000, "cuArrayCreate_v2"),
     ] {
