@@ -520,9 +520,9 @@ fn refuse_needless(conversion: &Conversion) -> Outcome {
         to, from, saturate, ..
     } = *conversion;
     let is_brain = |ty| matches!(ty, Type::Bf16 | Type::Bf16x2);
-    let is_short = |ty: Type| !is_float(ty) && ty.bytes() < 4;
-    if (is_brain(to) && is_short(from)) || (is_brain(from) && is_short(to)) {
-        return Err("`cvt` has no conversion between bf16 and integers of 8 or 16 bits".into());
+    let is_byte = |ty: Type| matches!(ty, Type::U8 | Type::S8);
+    if (is_brain(to) && is_byte(from)) || (is_brain(from) && is_byte(to)) {
+        return Err("`cvt` has no conversion between bf16 and integers of 8 bits".into());
     }
     if saturate && is_brain(from) && !is_float(to) {
         return Err("`cvt` of bf16 to integers takes no `.sat`: it saturates by itself".into());
