@@ -2,7 +2,8 @@
 
 use crate::texture::{AddressMode, Filter, Image, ImageKind, Sampler};
 
-/// Bits of the weights' fraction (CUDA C++ Programming Guide, "Linear Filtering").
+/// Bits of the weights' fraction (CUDA C++ Programming Guide, "Linear Filtering"). Those of the four
+/// texels of a plane are products of two, and have as many again: their sum is 1.
 const WEIGHT_STEPS: f64 = 256.0;
 
 /// The texels of one access: the address, or none for the border, and the weight.
@@ -194,20 +195,27 @@ pub(super) fn taps(
         );
         return taps;
     }
+    let of_plane = weights_of_plane(weights[0], weights[1]);
     for corner in 0..1usize << place.dimensions {
-        let mut at = [Some(0); 3];
-        let mut weight = 1.0;
-        for axis in 0..place.dimensions {
-            let second = corner >> axis & 1;
-            at[axis] = neighbours[axis][second];
-            weight *= match second {
-                0 => 1.0 - weights[axis],
-                _ => weights[axis],
-            };
-        }
-        taps.push(address(image, at, place.plane), weight);
+        let at = std::array::from_fn(|axis| neighbours[axis][corner >> axis & 1]);
+        let along_z = match corner >> 2 {
+            0 => 1.0 - weights[2],
+            _ => weights[2],
+        };
+        taps.push(
+            address(image, at, place.plane),
+            of_plane[corner & 3] * along_z,
+        );
     }
     taps
+}
+
+/// The weights of four texels, from those of the second ones in x and in y. The product is rounded
+/// like a weight, and the others are what is left of the two and of 1, so that a plane of one
+/// colour keeps it.
+fn weights_of_plane(x: f64, y: f64) -> [f64; 4] {
+    let both = (x * y * WEIGHT_STEPS).round() / WEIGHT_STEPS;
+    [1.0 - x - y + both, x - both, y - both, both]
 }
 
 /// The texel of integer coordinates, which count texels.
@@ -302,6 +310,33 @@ mod tests {
         assert_eq!(clamp, [0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2]);
         let border: Vec<i64> = all(AddressMode::Border, true).flatten().collect();
         assert_eq!(border, [0, 1, 2]);
+    }
+
+    /// A fraction of 8 bits in each direction gives products of 16. What a GPU printed for texels at
+    /// a border, in 256ths of the texel: 8 for 179/256 × 26/256 taken from 1, 18 and 161.
+    #[test]
+    fn weights_of_four_texels_have_eight_bits_and_add_up_to_one() {
+        let parts = |x: u32, y: u32| {
+            let weights = weights_of_plane(f64::from(x) / 256.0, f64::from(y) / 256.0);
+            weights.map(|weight| weight * 256.0)
+        };
+        assert_eq!(parts(179, 230), [8.0, 18.0, 69.0, 161.0]);
+        for (x, y) in [
+            (0, 0),
+            (0, 77),
+            (77, 0),
+            (1, 128),
+            (128, 1),
+            (255, 255),
+            (255, 1),
+        ] {
+            let all = parts(x, y);
+            assert_eq!(all.iter().sum::<f64>(), 256.0, "{x} {y}");
+            assert!(
+                all.iter().all(|one| *one >= 0.0 && one.fract() == 0.0),
+                "{all:?}"
+            );
+        }
     }
 
     #[test]
