@@ -12,6 +12,7 @@ mod array;
 mod code;
 mod context;
 mod device;
+mod device_runtime;
 mod graph;
 mod graph_memory;
 mod image;

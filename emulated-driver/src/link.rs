@@ -39,36 +39,6 @@ pub(crate) fn link<T: AsRef<str>>(texts: &[T]) -> String {
     format!("{}\n{bodies}", head.join("\n"))
 }
 
-/// The function of CUDA's device runtime by which a kernel sets the condition of nodes. Its handle is
-/// the condition's address in device memory.
-const SET_CONDITIONAL: &str = "
-.visible .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
-{
-    .reg .b32 %value;
-    .reg .b64 %handle;
-    ld.param.u64 %handle, [handle];
-    ld.param.u32 %value, [value];
-    st.global.u32 [%handle], %value;
-    ret;
-}
-";
-
-/// A text with the functions of CUDA's device runtime that it declares, as far as there are any.
-pub(crate) fn with_device_runtime(text: &str) -> std::borrow::Cow<'_, str> {
-    let mut lines = text.lines().map(str::trim_start);
-    let is_declared = lines.any(|line| {
-        line.starts_with(".extern") && line.contains(".func") && {
-            let name = line.split(|one: char| one.is_whitespace() || one == '(');
-            let mut words = name.filter(|word| !word.is_empty());
-            words.any(|word| word == "cudaGraphSetConditional")
-        }
-    });
-    match is_declared {
-        true => format!("{text}{SET_CONDITIONAL}").into(),
-        false => text.into(),
-    }
-}
-
 /// Names of a text's functions and variables, and whether each is the text's own: without
 /// `.visible`, `.extern`, `.weak` and `.common`.
 fn names(text: &str) -> Vec<(&str, bool)> {

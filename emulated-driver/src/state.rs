@@ -162,7 +162,7 @@ impl Driver {
         let capacity = devices.iter().map(EmulatedDevice::memory_bytes).sum();
         let graph_memory = vec![GraphMemory::default(); devices.len()];
         let pools = Objects::default();
-        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device)));
+        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device, false)));
         Ok(Driver {
             default_pools: default_pools.collect(),
             primaries: devices.iter().map(|_| Mutex::default()).collect(),

@@ -83,7 +83,11 @@ impl Reference {
     }
 
     pub(crate) fn is_in(&self, module: Handle) -> bool {
-        self.variable.is_some_and(|(of, _)| of == module)
+        self.module() == Some(module)
+    }
+
+    pub(crate) fn module(&self) -> Option<Handle> {
+        self.variable.map(|(module, _)| module)
     }
 
     /// Makes the texture or the surface, and stores its handle in the module's variable.

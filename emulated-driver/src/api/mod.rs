@@ -32,6 +32,7 @@ pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod graph;
 pub(crate) mod launch;
+mod legacy;
 mod link;
 pub(crate) mod memory;
 pub(crate) mod module;

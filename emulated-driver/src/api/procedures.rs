@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::{
-    Symbol, any_node, array, copy, device, graph, launch, link, memory, module, occupancy, pool,
-    stream, tensor_map, texture_reference, unsupported, user_object, virtual_memory,
+    Symbol, any_node, array, copy, device, graph, launch, legacy, link, memory, module, occupancy,
+    pool, stream, tensor_map, texture_reference, unsupported, user_object, virtual_memory,
 };
 use crate::code::{Code, Result};
 use crate::pointer::{Out, Text};
@@ -63,6 +63,7 @@ fn exported(name: &str) -> Option<Symbol> {
         device::TABLE,
         graph::TABLE,
         launch::TABLE,
+        legacy::TABLE,
         link::TABLE,
         memory::TABLE,
         module::TABLE,
