@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub(crate) limits: Mutex<HashMap<u32, usize>>,
     pub(crate) cache_config: Mutex<u32>,
     pub(crate) shared_config: Mutex<u32>,
+    /// How often it was attached to, with its creation.
+    pub(crate) users: Mutex<u32>,
 }
 
 impl Context {
@@ -30,6 +32,7 @@ impl Context {
             limits: Mutex::default(),
             cache_config: Mutex::default(),
             shared_config: Mutex::default(),
+            users: Mutex::new(1),
         }
     }
 }
@@ -152,6 +155,8 @@ impl Driver {
         removed.map_err(|_| Code::INVALID_CONTEXT)?;
         self.modules.retain(|module| module.context != handle);
         self.functions.retain(|function| function.context != handle);
+        self.references
+            .retain(|one| one.module().is_none_or(|of| self.modules.get(of).is_ok()));
         self.streams.retain(|stream| stream.context != handle);
         self.events.retain(|event| event.context != handle);
         self.arrays.retain(|array| array.context != handle);

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::code::{Code, Result};
+use crate::graph_memory::GraphAllocation;
 use crate::state::{Driver, Handle, lock};
+use crate::user_object::{References, UserObject};
 
 /// Work that can run any number of times.
 pub(crate) type Work = Arc<dyn Fn() -> Result + Send + Sync>;
@@ -25,7 +27,20 @@ pub(crate) enum NodeKind {
     Alloc = 10,
     Free = 11,
     Values = 12,
+    Condition = 13,
 }
+
+/// The condition of nodes: a word in device memory, whose address is the handle that the program
+/// and its kernels have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Condition {
+    pub(crate) address: u64,
+    /// What it is set to when the graph is launched, where it is.
+    pub(crate) at_launch: Option<u32>,
+}
+
+/// Makes the work of an operation when its graph is instantiated.
+pub(crate) type MakeWork = Arc<dyn Fn(&'static Driver) -> Result<Work> + Send + Sync>;
 
 /// What a node does, and what it was made from: the words of its parameters, for the getters.
 #[derive(Clone)]
@@ -33,6 +48,9 @@ pub(crate) struct Operation {
     pub(crate) kind: NodeKind,
     pub(crate) work: Work,
     pub(crate) params: Option<Arc<dyn std::any::Any + Send + Sync>>,
+    /// Where the work is that of graphs which change until then.
+    pub(crate) make_work: Option<MakeWork>,
+    pub(crate) allocation: Option<Arc<GraphAllocation>>,
 }
 
 impl std::fmt::Debug for Operation {
@@ -43,8 +61,23 @@ impl std::fmt::Debug for Operation {
 
 impl Operation {
     pub(crate) fn new(kind: NodeKind, work: Work) -> Self {
-        let params = None;
-        Operation { kind, work, params }
+        Operation {
+            kind,
+            work,
+            params: None,
+            make_work: None,
+            allocation: None,
+        }
+    }
+
+    /// The allocation of memory by a graph.
+    pub(crate) fn allocation(allocation: GraphAllocation) -> Self {
+        let allocation = Arc::new(allocation);
+        let own = allocation.clone();
+        Operation {
+            allocation: Some(allocation),
+            ..Operation::new(NodeKind::Alloc, Arc::new(move || own.allocate()))
+        }
     }
 
     /// An operation whose work has been done, or is none.
@@ -66,6 +99,10 @@ struct State {
     order: Vec<Handle>,
     /// The nodes that each depends on.
     dependencies: HashMap<Handle, Vec<Handle>>,
+    objects: References,
+    conditions: Vec<Condition>,
+    /// What the next captured node depends on beside the one that was added last.
+    awaited: Vec<Handle>,
 }
 
 /// The nodes of a graph, shared with the streams that are captured into it.
@@ -75,6 +112,27 @@ pub(crate) struct Nodes(Arc<Mutex<State>>);
 impl Nodes {
     pub(crate) fn is(&self, other: &Nodes) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn retain_object(&self, handle: Handle, object: Arc<UserObject>, count: u32) {
+        lock(&self.0).objects.add(handle, object, count);
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the graph has fewer references.
+    pub(crate) fn release_object(&self, handle: Handle, count: u32) -> Result {
+        let object = lock(&self.0).objects.release(handle, count)?;
+        drop(object);
+        Ok(())
+    }
+
+    pub(crate) fn add_condition(&self, condition: Condition) {
+        lock(&self.0).conditions.push(condition);
+    }
+
+    pub(crate) fn has_condition(&self, address: u64) -> bool {
+        let state = lock(&self.0);
+        state.conditions.iter().any(|one| one.address == address)
     }
 
     pub(crate) fn handles(&self) -> Vec<Handle> {
@@ -122,8 +180,37 @@ impl Nodes {
     /// Adds a node behind the one that was added last, as a capture does: one order of the calls
     /// respects all dependencies.
     pub(crate) fn append(&self, driver: &Driver, operation: Operation) -> Result<Handle> {
-        let last = lock(&self.0).order.last().copied();
-        self.add(driver, last.as_slice(), operation)
+        let dependencies = self.captured_dependencies();
+        let added = self.add(driver, &dependencies, operation)?;
+        lock(&self.0).awaited.clear();
+        Ok(added)
+    }
+
+    /// What the next captured node depends on: the one that was added last, and those that the
+    /// program names.
+    pub(crate) fn captured_dependencies(&self) -> Vec<Handle> {
+        let state = lock(&self.0);
+        let mut all = state.awaited.clone();
+        let last = state.order.last().filter(|last| !all.contains(last));
+        all.extend(last);
+        all
+    }
+
+    /// Makes the next captured node depend on these nodes too.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where one is of another graph.
+    pub(crate) fn await_nodes(&self, nodes: &[Handle]) -> Result {
+        let mut state = lock(&self.0);
+        if nodes.iter().any(|one| !state.order.contains(one)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        for node in nodes {
+            if !state.awaited.contains(node) {
+                state.awaited.push(*node);
+            }
+        }
+        Ok(())
     }
 
     /// # Errors
@@ -146,6 +233,7 @@ impl Nodes {
     pub(crate) fn remove(&self, node: Handle) {
         let mut state = lock(&self.0);
         state.order.retain(|one| *one != node);
+        state.awaited.retain(|one| *one != node);
         state.dependencies.remove(&node);
         for edges in state.dependencies.values_mut() {
             edges.retain(|one| *one != node);
@@ -183,29 +271,53 @@ impl Nodes {
     ///
     /// # Errors
     /// As [`Nodes::sorted`].
-    pub(crate) fn instantiate(&self, driver: &Driver) -> Result<Vec<Step>> {
+    fn steps(&self, driver: &'static Driver) -> Result<Vec<Step>> {
         let sorted = self.sorted()?.into_iter();
         let steps = sorted.map(|node| {
+            let mut operation = lock(&driver.nodes.get(node)?.operation).clone();
+            if let Some(make) = operation.make_work.clone() {
+                operation.work = make(driver)?;
+            }
             Ok(Step {
                 node,
-                operation: lock(&driver.nodes.get(node)?.operation).clone(),
+                operation,
                 enabled: true,
             })
         });
         steps.collect()
     }
 
+    /// The graph as it is now, ready to be launched.
+    ///
+    /// # Errors
+    /// As [`Nodes::sorted`].
+    pub(crate) fn instantiate(&self, driver: &'static Driver, flags: u64) -> Result<Instance> {
+        let steps = Mutex::new(self.steps(driver)?);
+        let state = lock(&self.0);
+        Ok(Instance {
+            steps,
+            flags,
+            conditions: state.conditions.clone(),
+            _objects: state.objects.clone(),
+        })
+    }
+
     /// A graph of the same nodes, whose handles are other ones; each with that of its original.
     ///
     /// # Errors
-    /// As [`Nodes::add`].
+    /// As [`Nodes::add`], or `CUDA_ERROR_NOT_SUPPORTED` where the graph has conditional nodes, whose
+    /// handles belong to one graph, or allocates memory, which has one address.
     pub(crate) fn duplicate(&self, driver: &Driver) -> Result<(Nodes, Vec<(Handle, Handle)>)> {
         let (copy, mut names) = (Nodes::default(), HashMap::new());
+        lock(&copy.0).objects = lock(&self.0).objects.clone();
         for node in self.sorted()? {
             let needed = self.dependencies(node);
             let needed: Option<Vec<Handle>> =
                 needed.iter().map(|one| names.get(one).copied()).collect();
             let operation = lock(&driver.nodes.get(node)?.operation).clone();
+            if operation.make_work.is_some() || operation.allocation.is_some() {
+                return Err(Code::NOT_SUPPORTED);
+            }
             let made = copy.add(driver, &needed.ok_or(Code::INVALID_VALUE)?, operation)?;
             names.insert(node, made);
         }
@@ -234,12 +346,30 @@ pub(crate) struct Step {
 pub(crate) struct Instance {
     pub(crate) steps: Mutex<Vec<Step>>,
     pub(crate) flags: u64,
+    conditions: Vec<Condition>,
+    /// What the graph kept alive, the instance keeps alive too.
+    _objects: References,
 }
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
+const AUTO_FREE: u64 = 1;
 
 impl Instance {
     /// Runs all of it.
-    pub(crate) fn run(&self) -> Result {
+    pub(crate) fn run(&self, driver: &Driver) -> Result {
         let steps = lock(&self.steps).clone();
+        if self.flags & AUTO_FREE != 0 {
+            let mut allocations = steps
+                .iter()
+                .filter_map(|step| step.operation.allocation.as_ref());
+            allocations.try_for_each(|one| one.free_if_there())?;
+        }
+        for condition in &self.conditions {
+            if let Some(value) = condition.at_launch {
+                let written = driver.memory.write(condition.address, &value.to_le_bytes());
+                written.map_err(|_| Code::INVALID_VALUE)?;
+            }
+        }
         let enabled = steps.iter().filter(|step| step.enabled);
         enabled
             .map(|step| &step.operation.work)
@@ -260,8 +390,8 @@ impl Instance {
     ///
     /// # Errors
     /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` where they differ in number or kind.
-    pub(crate) fn update(&self, driver: &Driver, graph: &Nodes) -> Result {
-        let new = graph.instantiate(driver)?;
+    pub(crate) fn update(&self, driver: &'static Driver, graph: &Nodes) -> Result {
+        let new = graph.steps(driver)?;
         let mut steps = lock(&self.steps);
         let kinds = |steps: &[Step]| -> Vec<NodeKind> {
             steps.iter().map(|step| step.operation.kind).collect()

@@ -116,6 +116,40 @@ fn separate(place: Host, capability: u32) -> std::result::Result<String, (Code, 
     }
 }
 
+/// The PTX texts of the fat binaries in an object file or an archive of such; none where all is
+/// machine code.
+///
+/// # Errors
+/// As [`ptx`], for a fat binary that is damaged.
+pub(crate) fn of_object(
+    bytes: &[u8],
+    capability: u32,
+) -> std::result::Result<Vec<String>, (Code, String)> {
+    let mut texts = Vec::new();
+    // Members of an archive begin at even addresses, and sections in them at multiples of 8.
+    for at in (0..bytes.len().saturating_sub(16)).step_by(2) {
+        let header = usize::from(u16_at(bytes, at + 6));
+        // Version 1, and a header of 16 bytes.
+        if u32_at(bytes, at) != FATBIN || u16_at(bytes, at + 4) != 1 || header != 16 {
+            continue;
+        }
+        let size = usize::try_from(u64_at(bytes, at + 8)).unwrap_or(usize::MAX);
+        let start = at + header;
+        let Some(entries) = start
+            .checked_add(size)
+            .and_then(|end| bytes.get(start..end))
+        else {
+            continue;
+        };
+        match of_fat_binary(entries, capability) {
+            Ok(text) => texts.push(text),
+            Err((Code::NO_BINARY_FOR_GPU, _)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(texts)
+}
+
 pub(crate) fn of_text(mut text: Vec<u8>) -> std::result::Result<String, (Code, String)> {
     while text.last() == Some(&0) {
         text.pop();
@@ -291,6 +325,26 @@ mod tests {
                 // Whatever it becomes, it is no panic.
                 _ = of_fat_binary(&other, 90);
             }
+        }
+    }
+
+    #[test]
+    fn objects_and_archives_give_the_ptx_of_their_fat_binaries() {
+        let binary = |entries: &[u8]| {
+            let mut all = vec![0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
+            all.extend((entries.len() as u64).to_le_bytes());
+            all.extend(entries);
+            all
+        };
+        let machine_code = binary(&entry(2, 80, 0, b"machine "));
+        let archive = |members: &[&[u8]]| [b"!<arch>\nname/   `\n", &members.concat()[..]].concat();
+        let one = binary(&entry(PTX, 80, 0, b"eighty\0\0"));
+        assert_eq!(of_object(&archive(&[&machine_code]), 90), Ok(Vec::new()));
+        let found = of_object(&archive(&[&machine_code, &one, &one]), 90);
+        assert_eq!(found, Ok(vec!["eighty".to_string(); 2]));
+        let whole = archive(&[&one]);
+        for length in 0..whole.len() {
+            assert_eq!(of_object(&whole[..length], 90), Ok(Vec::new()));
         }
     }
 

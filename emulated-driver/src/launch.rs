@@ -12,6 +12,7 @@ use ptx_emulator::{
 use crate::code::{Code, Result};
 use crate::context::Current;
 use crate::device::EmulatedDevice;
+use crate::device_runtime::with_device_runtime;
 use crate::memory::of_memory_error;
 use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, lock};
@@ -38,6 +39,26 @@ pub(crate) struct Function {
     pub(crate) kernel: Kernel,
     /// `CUfunction_attribute`s that were set.
     pub(crate) attributes: Mutex<HashMap<u32, i32>>,
+    /// What programs of before CUDA 4.0 have set for the next launch.
+    pub(crate) remembered: Mutex<Remembered>,
+}
+
+/// A launch's block, its shared memory and the bytes of its arguments.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) arguments: Vec<u8>,
+}
+
+impl Default for Remembered {
+    fn default() -> Self {
+        Remembered {
+            block: [1; 3],
+            shared: 0,
+            arguments: Vec::new(),
+        }
+    }
 }
 
 const MAX_DYNAMIC_SHARED: u32 = 8;
@@ -63,9 +84,10 @@ pub(crate) fn load(
 ) -> std::result::Result<Handle, (Code, String)> {
     let invalid = |message: String| (Code::INVALID_PTX, message);
     let at_once = loading == Loading::Eager && text.len() <= DECODED_AT_ONCE;
+    let text = with_device_runtime(text);
     let module = match loading {
-        Loading::Eager => Module::parse(text),
-        Loading::Lazy => Module::index(text),
+        Loading::Eager => Module::parse(&text),
+        Loading::Lazy => Module::index(&text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
     check_target(module.target(), current.device()).map_err(invalid)?;
@@ -136,6 +158,7 @@ pub(crate) fn function(driver: &Driver, handle: Handle, name: &str) -> Result<Ha
         module: handle,
         kernel,
         attributes: Mutex::default(),
+        remembered: Mutex::default(),
     });
     functions.insert(name.to_string(), function);
     Ok(function)
@@ -178,7 +201,9 @@ impl Function {
         Ok(match attribute {
             0 => self.max_threads(),
             1 => self.kernel.static_shared_bytes() as i32,
-            2..=4 | 7 => 0,
+            2 => i32::try_from(loaded.module.constant_bytes()).unwrap_or(i32::MAX),
+            3 => self.kernel.local_bytes() as i32,
+            4 | 7 => 0,
             // The virtual architecture, and not the version of PTX.
             5 => target_number(loaded.module.target()).0,
             6 => 10 * major + minor,
@@ -273,8 +298,16 @@ impl Function {
         };
         let mut size = [0; 8];
         bytes.read(&mut size)?;
-        let all = buffer.vec(usize::from_le_bytes(size))?;
-        for param in params {
+        self.arguments_in(&buffer.vec(usize::from_le_bytes(size))?)
+    }
+
+    /// The arguments in a buffer of all of them.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the buffer is too short.
+    pub(crate) fn arguments_in(&self, all: &[u8]) -> Result<Args> {
+        let mut args = Args::new();
+        for param in self.kernel.params() {
             let start = param.offset as usize;
             let one = all.get(start..start + param.bytes as usize);
             args.push_bytes(one.ok_or(Code::INVALID_VALUE)?);
@@ -335,6 +368,7 @@ pub(crate) fn run(
 ) -> Result {
     let driver = current.driver;
     let (kernel, memory) = (&function.kernel, &driver.memory);
+    driver.bind_references(function.module)?;
     let mut counters = Counters::new();
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
     let ended = match (driver.options.sanitize, driver.options.profile) {
@@ -438,11 +472,12 @@ fn of_fault(kind: &FaultKind) -> Code {
         | FaultKind::ReadOnly(_) => Code::ILLEGAL_ADDRESS,
         FaultKind::Misaligned(_) => Code::MISALIGNED_ADDRESS,
         FaultKind::Assertion { .. } => Code::ASSERT,
-        FaultKind::Trap | FaultKind::BadBarrier(_) => Code::ILLEGAL_INSTRUCTION,
+        FaultKind::BadBarrier(_) => Code::ILLEGAL_INSTRUCTION,
         FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
         FaultKind::BadCall(_) | FaultKind::ExternalCall(_) => Code::INVALID_PC,
         FaultKind::Budget(_) | FaultKind::Deadlock(_) => Code::LAUNCH_TIMEOUT,
         FaultKind::NotShared(_) => Code::INVALID_ADDRESS_SPACE,
+        // Among them `trap`: the kernel stopped itself, by an instruction that is legal.
         _ => Code::LAUNCH_FAILED,
     }
 }

@@ -12,7 +12,9 @@ mod array;
 mod code;
 mod context;
 mod device;
+mod device_runtime;
 mod graph;
+mod graph_memory;
 mod image;
 mod launch;
 mod link;
@@ -22,6 +24,8 @@ mod pointer;
 mod runtime;
 mod state;
 mod stream;
+mod texture_reference;
+mod user_object;
 mod virtual_memory;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

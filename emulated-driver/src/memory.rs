@@ -15,6 +15,9 @@ use crate::pages::{PAGE, Pages, keep_pages};
 use crate::pointer::Host;
 use crate::state::{Driver, Handle, lock};
 
+/// Device memory of this many bytes or more lies in pages of its own.
+const LARGE: u64 = 1 << 20;
+
 /// What an allocation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -63,16 +66,19 @@ impl Allocations {
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) device: usize,
+    /// Whether it is one of pinned memory of the host.
+    pub(crate) is_of_host: bool,
     /// `CUmemPool_attribute`s that were set.
     pub(crate) attributes: Mutex<BTreeMap<u32, u64>>,
 }
 
 impl Pool {
-    pub(crate) fn new(device: usize) -> Self {
+    pub(crate) fn new(device: usize, is_of_host: bool) -> Self {
         // Reuse is allowed in each of the three ways.
         let attributes = BTreeMap::from([(1, 1), (2, 1), (3, 1), (4, 0)]);
         Pool {
             device,
+            is_of_host,
             attributes: Mutex::new(attributes),
         }
     }
@@ -99,6 +105,14 @@ impl Driver {
         physical + of_device.map(|one| one.bytes).sum::<u64>()
     }
 
+    /// Bytes of a device that are from a pool.
+    pub(crate) fn bytes_of_pool(&self, device: usize, pool: Handle) -> u64 {
+        let allocations = lock(&self.allocations);
+        let of_pool = allocations.of_address.values();
+        let of_pool = of_pool.filter(|one| one.device == device && one.pool == pool);
+        of_pool.map(|one| one.bytes).sum()
+    }
+
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for 0 bytes, `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn allocate(
@@ -115,6 +129,15 @@ impl Driver {
             return Err(Code::OUT_OF_MEMORY);
         }
         let made = match kind {
+            // Pages that nothing touches take neither memory of the host nor time: programs
+            // allocate much of a GPU's memory, to divide it themselves.
+            Kind::EmulatedDevice if bytes >= LARGE => self.memory.alloc_over(bytes, 0, |_| {
+                let pages = Pages::map(None, bytes)?;
+                let start = pages.start();
+                // SAFETY: the pages are mapped until the owner is dropped, and the program does not
+                // have their address.
+                unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
+            }),
             Kind::EmulatedDevice => self.memory.alloc(bytes),
             Kind::Managed | Kind::Pinned(_) => self.memory.alloc_over(bytes, PAGE, |address| {
                 let pages = Pages::map(Some(address), bytes)?;
@@ -298,7 +321,12 @@ impl Driver {
         // Nothing is copied where not all can be.
         let last = |address: u64| address.checked_add(size - 1).ok_or(Code::INVALID_VALUE);
         for (is_device, address) in [(from_device, from), (to_device, to)] {
-            if is_device && !self.is_allocated(address, last(address)?) {
+            let is_missing = match is_device {
+                true => !self.is_allocated(address, last(address)?),
+                // Reserved addresses are no memory of the program either.
+                false => self.is_reserved(address),
+            };
+            if is_missing {
                 return Err(Code::INVALID_VALUE);
             }
         }

@@ -61,7 +61,8 @@ fn map_pages(address: u64, bytes: u64) -> Option<NonNull<libc::c_void>> {
     } else {
         0
     };
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
+    // Without MAP_NORESERVE the system refuses what exceeds its memory, used or not.
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = usize::try_from(bytes).ok()?;
     // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.

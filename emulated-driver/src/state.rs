@@ -11,9 +11,12 @@ use crate::code::{Code, Result};
 use crate::context::{Context, Primary};
 use crate::device::EmulatedDevice;
 use crate::graph::{Graph, Instance, Node};
+use crate::graph_memory::GraphMemory;
 use crate::launch::{Function, LoadedModule};
 use crate::memory::{Allocations, Pool};
 use crate::stream::{Event, Stream};
+use crate::texture_reference::Reference;
+use crate::user_object::References;
 use crate::virtual_memory::{Physical, Reservations};
 
 /// A handle as C programs hold it. It is a number and no address.
@@ -32,9 +35,13 @@ impl<T> Default for Objects<T> {
 /// Handles are the same for no two objects of any kind, so that one of the wrong kind is noticed.
 static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
 
+pub(crate) fn new_handle() -> Handle {
+    NEXT.fetch_add(0x10, Ordering::Relaxed)
+}
+
 impl<T> Objects<T> {
     pub(crate) fn insert(&self, object: T) -> Handle {
-        let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
+        let handle = new_handle();
         lock(&self.0).insert(handle, Arc::new(object));
         handle
     }
@@ -50,6 +57,13 @@ impl<T> Objects<T> {
     /// As for [`Objects::get`].
     pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>> {
         lock(&self.0).remove(&handle).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// The handle of an object for which a condition holds.
+    pub(crate) fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<Handle> {
+        let all = lock(&self.0);
+        let found = all.iter().find(|(_, object)| is_it(object));
+        found.map(|(handle, _)| *handle)
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
@@ -92,9 +106,14 @@ pub(crate) struct Driver {
     pub(crate) arrays: Objects<Array>,
     pub(crate) mipmapped: Objects<Mipmapped>,
     pub(crate) textures: Textures,
+    pub(crate) references: Objects<Reference>,
     pub(crate) physical: Objects<Physical>,
     pub(crate) reservations: Mutex<Reservations>,
     pub(crate) pools: Objects<Pool>,
+    /// What graphs of each device have allocated.
+    pub(crate) graph_memory: Mutex<Vec<GraphMemory>>,
+    /// The program's own references to user objects.
+    pub(crate) user_objects: Mutex<References>,
     /// Texts, each with a null byte behind it.
     pub(crate) links: Objects<Mutex<String>>,
 }
@@ -141,8 +160,9 @@ impl Driver {
         let chosen = variable("WARPLADDER_CUDA_DEVICE");
         let devices = EmulatedDevice::parse(chosen.as_deref().unwrap_or("H100"))?;
         let capacity = devices.iter().map(EmulatedDevice::memory_bytes).sum();
+        let graph_memory = vec![GraphMemory::default(); devices.len()];
         let pools = Objects::default();
-        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device)));
+        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device, false)));
         Ok(Driver {
             default_pools: default_pools.collect(),
             primaries: devices.iter().map(|_| Mutex::default()).collect(),
@@ -165,9 +185,12 @@ impl Driver {
             arrays: Objects::default(),
             mipmapped: Objects::default(),
             textures: Textures::default(),
+            references: Objects::default(),
             physical: Objects::default(),
             reservations: Mutex::default(),
             pools,
+            graph_memory: Mutex::new(graph_memory),
+            user_objects: Mutex::default(),
             links: Objects::default(),
         })
     }

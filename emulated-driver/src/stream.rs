@@ -2,7 +2,6 @@
 //! the stream is being captured: then it becomes part of a graph.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -27,10 +26,10 @@ pub(crate) struct Stream {
     capture: Mutex<Option<Capture>>,
     /// Attributes that were set, by `CUstreamAttrID`.
     attributes: Mutex<HashMap<u32, [u64; 8]>>,
-    /// The handle of the graph that is captured into, and the node behind which the next comes: a
-    /// program has a pointer to it.
+    /// The handle of the graph that is captured into, and the nodes behind which the next comes: a
+    /// program has a pointer to them.
     captured_graph: Mutex<Handle>,
-    last_node: Box<AtomicUsize>,
+    last_nodes: Mutex<Box<[Handle]>>,
 }
 
 /// An event.
@@ -89,7 +88,7 @@ impl Stream {
             capture: Mutex::default(),
             attributes: Mutex::default(),
             captured_graph: Mutex::default(),
-            last_node: Box::default(),
+            last_nodes: Mutex::default(),
         }
     }
 
@@ -118,14 +117,13 @@ impl Stream {
         *graph
     }
 
-    /// Where the program finds the node; null for none.
-    pub(crate) fn last_node(&self, node: Option<Handle>) -> *const Handle {
-        match node {
-            None => std::ptr::null(),
-            Some(node) => {
-                self.last_node.store(node, Ordering::Relaxed);
-                self.last_node.as_ptr()
-            }
+    /// Where the program finds the nodes until the next call; null for none.
+    pub(crate) fn last_nodes(&self, nodes: Vec<Handle>) -> *const Handle {
+        let mut kept = lock(&self.last_nodes);
+        *kept = nodes.into_boxed_slice();
+        match kept.is_empty() {
+            true => std::ptr::null(),
+            false => kept.as_ptr(),
         }
     }
 

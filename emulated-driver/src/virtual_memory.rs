@@ -108,6 +108,13 @@ impl Driver {
         Ok(())
     }
 
+    /// Whether an address is reserved, mapped or not.
+    pub(crate) fn is_reserved(&self, address: u64) -> bool {
+        let state = lock(&self.reservations);
+        let before = state.reserved.range(..=address).next_back();
+        before.is_some_and(|(base, bytes)| address - base < *bytes)
+    }
+
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` where the addresses are not reserved or not free, or the physical
     /// memory is smaller.

@@ -178,6 +178,13 @@ impl Kernel {
         self.0.program.own_shared
     }
 
+    /// Bytes of local memory that a thread of the kernel has, without those of functions that it
+    /// calls.
+    pub fn local_bytes(&self) -> u32 {
+        let functions = self.0.program.functions.first();
+        functions.map_or(0, |kernel| kernel.local_bytes)
+    }
+
     /// Bytes of shared memory that the system reserves for the kernel.
     pub(crate) fn reserved_shared_bytes(&self) -> u32 {
         match self.0.program.reserved_shared {

@@ -15,10 +15,10 @@ use crate::stream::submit;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Plane {
-    width: usize,
-    height: usize,
-    format: c_uint,
-    channels: c_uint,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) format: c_uint,
+    pub(super) channels: c_uint,
 }
 
 fn array(handle: Handle) -> Result<Arc<Array>> {

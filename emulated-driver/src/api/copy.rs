@@ -35,7 +35,10 @@ const BOTH: Sides = Sides {
 };
 
 fn check_sides(current: &Current, to: u64, from: u64, sides: Sides) -> Result {
-    let is_wrong = |must: bool, address| must && !current.driver.is_device_address(address);
+    // A graph allocates at addresses that are reserved until then.
+    let is_device =
+        |address| current.driver.is_device_address(address) || current.driver.is_reserved(address);
+    let is_wrong = |must: bool, address| must && !is_device(address);
     match is_wrong(sides.to, to) || is_wrong(sides.from, from) {
         true => Err(Code::INVALID_VALUE),
         false => Ok(()),

@@ -1,11 +1,11 @@
 //! Graphs: nodes by hand, instances, launches.
 
-use std::ffi::{c_int, c_uint};
-use std::sync::{Arc, Mutex};
+use std::ffi::c_uint;
+use std::sync::Arc;
 
 use crate::code::{Code, Result};
 use crate::context::current;
-use crate::graph::{Graph, Instance, NodeKind, Nodes, Operation};
+use crate::graph::{Graph, NodeKind, Nodes, Operation};
 use crate::pointer::{In, Out};
 use crate::state::{Handle, driver, lock};
 use crate::stream::{self, submit};
@@ -25,9 +25,8 @@ fn instantiate(to: Out<Handle>, graph: Handle, flags: u64) -> Result {
     if to.is_null() || flags & !FLAGS != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let steps = driver.graphs.get(graph)?.nodes.instantiate(driver)?;
-    let steps = Mutex::new(steps);
-    to.set(driver.instances.insert(Instance { steps, flags }))
+    let instance = driver.graphs.get(graph)?.nodes.instantiate(driver, flags)?;
+    to.set(driver.instances.insert(instance))
 }
 
 /// What cuGraphInstantiateWithParams is called with.
@@ -41,13 +40,13 @@ pub struct Params {
 }
 
 /// Where a node is added, and behind which ones.
-struct Place {
-    graph: Handle,
-    dependencies: In<Handle>,
-    count: usize,
+pub(super) struct Place {
+    pub(super) graph: Handle,
+    pub(super) dependencies: In<Handle>,
+    pub(super) count: usize,
 }
 
-fn add(to: Out<Handle>, place: Place, operation: Result<Operation>) -> Result {
+pub(super) fn add(to: Out<Handle>, place: Place, operation: Result<Operation>) -> Result {
     let driver = driver()?;
     let nodes = driver.graphs.get(place.graph)?.nodes.clone();
     if to.is_null() {
@@ -60,7 +59,7 @@ fn add(to: Out<Handle>, place: Place, operation: Result<Operation>) -> Result {
 }
 
 /// Replaces what a node does by something of the same kind.
-fn replace(handle: Handle, operation: Operation) -> Result {
+pub(super) fn replace(handle: Handle, operation: Operation) -> Result {
     let node = node(handle)?;
     let mut own = lock(&node.operation);
     if own.kind != operation.kind {
@@ -70,7 +69,7 @@ fn replace(handle: Handle, operation: Operation) -> Result {
     Ok(())
 }
 
-fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
+pub(super) fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
     driver()?.instances.get(instance)?.set(node, operation)
 }
 
@@ -415,11 +414,30 @@ api! {
     }
 
     fn cuGraphLaunch(instance: Handle, on: Handle) {
-        let instance = current()?.driver.instances.get(instance)?;
-        submit(on, NodeKind::Graph, Arc::new(move || instance.run()))
+        let driver = current()?.driver;
+        let instance = driver.instances.get(instance)?;
+        submit(on, NodeKind::Graph, Arc::new(move || instance.run(driver)))
     }
 
-    fn cuDeviceGraphMemTrim(device: c_int) { driver()?.device(device).map(drop) }
+    fn cuGraphEventRecordNodeGetEvent(handle: Handle, to: Out<Handle>) { params(handle, to) }
+
+    fn cuGraphEventWaitNodeGetEvent(handle: Handle, to: Out<Handle>) { params(handle, to) }
+
+    fn cuGraphEventRecordNodeSetEvent(handle: Handle, recorded: Handle) {
+        replace(handle, event(recorded, NodeKind::RecordEvent)?)
+    }
+
+    fn cuGraphEventWaitNodeSetEvent(handle: Handle, awaited: Handle) {
+        replace(handle, event(awaited, NodeKind::WaitEvent)?)
+    }
+
+    fn cuGraphExecEventRecordNodeSetEvent(instance: Handle, handle: Handle, recorded: Handle) {
+        replace_in(instance, handle, event(recorded, NodeKind::RecordEvent)?)
+    }
+
+    fn cuGraphExecEventWaitNodeSetEvent(instance: Handle, handle: Handle, awaited: Handle) {
+        replace_in(instance, handle, event(awaited, NodeKind::WaitEvent)?)
+    }
 }
 
 /// Edges have no data but zeros: kinds of edges are for launches that begin before others end.

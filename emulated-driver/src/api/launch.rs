@@ -23,11 +23,15 @@ pub(super) fn prepare(
     config: &LaunchConfig,
     (each, extra): (In<Host>, In<Host>),
 ) -> Result<Args> {
+    check(current, function, config)?;
+    function.arguments(each, extra)
+}
+
+fn check(current: &Current, function: &Function, config: &LaunchConfig) -> Result {
     if function.context != current.handle {
         return Err(Code::INVALID_HANDLE);
     }
-    function.check(current.device(), config)?;
-    function.arguments(each, extra)
+    function.check(current.device(), config)
 }
 
 fn run(
@@ -36,9 +40,25 @@ fn run(
     on: Handle,
     (each, extra): (In<Host>, In<Host>),
 ) -> Result {
+    submit_launch(handle, config, on, |function| {
+        function.arguments(each, extra)
+    })
+}
+
+/// Checks a launch, and runs it on a stream.
+///
+/// # Errors
+/// As the driver refuses a launch.
+pub(super) fn submit_launch(
+    handle: Handle,
+    config: LaunchConfig,
+    on: Handle,
+    args: impl FnOnce(&Function) -> Result<Args>,
+) -> Result {
     let (current, _) = stream::stream(on)?;
     let function = current.driver.functions.get(handle)?;
-    let args = prepare(&current, &function, &config, (each, extra))?;
+    check(&current, &function, &config)?;
+    let args = args(&function)?;
     let work = move || launch::run(&current, &function, &config, &args);
     submit(on, NodeKind::Kernel, Arc::new(work))
 }

@@ -13,6 +13,8 @@ use crate::state::{Handle, driver, lock};
 fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
     const PTX: c_uint = 1;
     const FAT_BINARY: c_uint = 2;
+    const OBJECT: c_uint = 3;
+    const LIBRARY: c_uint = 4;
     let capability = current()?.device().capability;
     let link = driver()?.links.get(link)?;
     let mut linked = lock(&link);
@@ -25,6 +27,15 @@ fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
         FAT_BINARY => {
             let place = Host::at_address(bytes.as_ptr().expose_provenance() as u64);
             image::ptx(place, 10 * capability.0 as u32 + capability.1 as u32)
+        }
+        OBJECT | LIBRARY => {
+            let found = image::of_object(&bytes, 10 * capability.0 as u32 + capability.1 as u32);
+            match found {
+                // As CUDA's device runtime: a call of what it defines is a fault that names it.
+                Ok(texts) if texts.is_empty() => return Ok(()),
+                Ok(texts) => Ok(crate::link::link(&texts)),
+                Err(error) => Err(error),
+            }
         }
         _ => Err((
             Code::NOT_SUPPORTED,

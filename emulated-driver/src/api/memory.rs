@@ -19,8 +19,17 @@ pub(super) fn free(current: &Current, address: u64) -> Result {
     if address == 0 {
         return Ok(());
     }
-    let is_kind = |kind| matches!(kind, Kind::EmulatedDevice | Kind::Managed);
-    current.driver.release(address, is_kind)
+    let driver = current.driver;
+    // Memory of the host is freed here where it is from a pool.
+    let is_of_pool = driver
+        .allocation_at(address)
+        .is_some_and(|one| one.pool != 0);
+    let is_kind = |kind| match kind {
+        Kind::EmulatedDevice | Kind::Managed => true,
+        Kind::Pinned(_) => is_of_pool,
+        _ => false,
+    };
+    driver.release(address, is_kind)
 }
 
 fn allocate_host(to: Out<Host>, bytes: usize, flags: c_uint) -> Result {

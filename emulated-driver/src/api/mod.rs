@@ -26,11 +26,13 @@ macro_rules! api {
     };
 }
 
+pub(crate) mod any_node;
 pub(crate) mod array;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod graph;
 pub(crate) mod launch;
+mod legacy;
 mod link;
 pub(crate) mod memory;
 pub(crate) mod module;
@@ -40,7 +42,9 @@ pub(crate) mod pool;
 pub(crate) mod procedures;
 pub(crate) mod stream;
 mod tensor_map;
+mod texture_reference;
 pub(crate) mod unsupported;
+pub(crate) mod user_object;
 mod virtual_memory;
 
 /// The address of an exported function.

@@ -113,6 +113,7 @@ api! {
         let driver = driver()?;
         driver.modules.remove(module)?;
         driver.functions.retain(|function| function.module != module);
+        driver.references.retain(|reference| !reference.is_in(module));
         Ok(())
     }
 

@@ -1,14 +1,14 @@
 //! What the nodes of a graph do, made from the parameters of the program.
 
 use std::ffi::{c_uint, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::copy::{Copy3d, rows_of};
 use super::launch::prepare;
 use super::stream::Callback;
 use crate::code::{Code, Result};
 use crate::context::current;
-use crate::graph::{Instance, Node, NodeKind, Operation};
+use crate::graph::{Node, NodeKind, Operation};
 use crate::launch;
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver, lock};
@@ -58,7 +58,7 @@ unsafe impl Send for KernelCopy {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for KernelCopy {}
 
-pub(super) fn kernel(params: In<KernelParams>) -> Result<Operation> {
+pub(crate) fn kernel(params: In<KernelParams>) -> Result<Operation> {
     let mut params = params.get()?;
     let current = current()?;
     let function = current.driver.functions.get(params.function)?;
@@ -88,7 +88,7 @@ pub(super) fn kernel(params: In<KernelParams>) -> Result<Operation> {
     })
 }
 
-pub(super) fn copy(params: In<Copy3d>) -> Result<Operation> {
+pub(crate) fn copy(params: In<Copy3d>) -> Result<Operation> {
     let params = params.get()?;
     let work = rows_of(current()?.driver, params)?;
     Ok(Operation {
@@ -98,7 +98,7 @@ pub(super) fn copy(params: In<Copy3d>) -> Result<Operation> {
 }
 
 /// Parameters that are copied as they are.
-struct Plain<T>(T);
+pub(super) struct Plain<T>(pub(super) T);
 
 // SAFETY: the pointers of the program in them are numbers here, which no one follows.
 unsafe impl<T> Send for Plain<T> {}
@@ -137,18 +137,16 @@ pub(super) fn host(params: In<HostParams>) -> Result<Operation> {
 
 pub(super) fn child(graph: Handle) -> Result<Operation> {
     let driver = current()?.driver;
-    let steps = driver.graphs.get(graph)?.nodes.instantiate(driver)?;
-    let (steps, flags) = (Mutex::new(steps), 0);
-    let instance = Instance { steps, flags };
-    let work = Arc::new(move || instance.run());
+    let instance = driver.graphs.get(graph)?.nodes.instantiate(driver, 0)?;
+    let work = Arc::new(move || instance.run(driver));
     Ok(Operation {
         params: Some(Arc::new(Plain(graph))),
         ..Operation::new(NodeKind::Graph, work)
     })
 }
 
-pub(super) fn event(event: Handle, kind: NodeKind) -> Result<Operation> {
-    let event = current()?.driver.events.get(event)?;
+pub(super) fn event(handle: Handle, kind: NodeKind) -> Result<Operation> {
+    let event = current()?.driver.events.get(handle)?;
     // Whatever was recorded before has run.
     let work = move || {
         if kind == NodeKind::RecordEvent {
@@ -156,7 +154,10 @@ pub(super) fn event(event: Handle, kind: NodeKind) -> Result<Operation> {
         }
         Ok(())
     };
-    Ok(Operation::new(kind, Arc::new(work)))
+    Ok(Operation {
+        params: Some(Arc::new(Plain(handle))),
+        ..Operation::new(kind, Arc::new(work))
+    })
 }
 
 pub(super) fn node(handle: Handle) -> Result<Arc<Node>> {
@@ -172,6 +173,15 @@ pub(super) fn params<T: Copy + 'static>(handle: Handle, to: Out<T>) -> Result {
         .as_ref()
         .and_then(|params| params.downcast_ref::<Plain<T>>());
     to.set(params.ok_or(Code::INVALID_VALUE)?.0)
+}
+
+/// The name of the kernel that an operation launches, where it is one.
+pub(super) fn kernel_of(operation: &Operation) -> Result<Option<String>> {
+    let params = operation.params.as_ref();
+    let copy = params.and_then(|params| params.downcast_ref::<KernelCopy>());
+    let Some(copy) = copy else { return Ok(None) };
+    let function = driver()?.functions.get(copy.params.function)?;
+    Ok(Some(function.kernel.name().to_string()))
 }
 
 pub(super) fn kernel_params(handle: Handle, to: Out<KernelParams>) -> Result {

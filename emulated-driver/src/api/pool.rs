@@ -2,13 +2,22 @@
 
 use std::ffi::{c_int, c_uint};
 
+use super::any_node::{self, captured_allocation};
 use super::memory::{free, store};
 use crate::code::{Code, Result};
-use crate::graph::{NodeKind, Operation};
 use crate::memory::{Kind, Pool};
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver, lock};
 use crate::stream;
+
+/// Places of a pool (`CUmemLocationType`).
+const DEVICE: c_int = 1;
+const HOST: c_int = 2;
+const NUMA_NODE: c_int = 3;
+const THIS_NUMA_NODE: c_int = 4;
+
+/// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+const READ_AND_WRITE: c_uint = 3;
 
 /// `CU_MEM_…` properties of a pool: its place is its fourth and fifth number.
 fn pool_of(device: usize) -> Result<Handle> {
@@ -28,12 +37,17 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
     }
     let place = (pool.device, current.handle, handle);
     let driver = current.driver;
-    let address = driver.allocate(bytes as u64, Kind::EmulatedDevice, place)?;
     if let Some(captured) = stream.and_then(|stream| stream.captured()) {
-        // The graph's allocation has its address from now on, and keeps it.
-        captured.append(driver, Operation::nothing(NodeKind::Alloc))?;
+        let owner = (pool.device, current.handle);
+        let (operation, address) = captured_allocation(owner, bytes as u64)?;
+        captured.append(driver, operation)?;
+        return to.set(address);
     }
-    to.set(address)
+    let kind = match pool.is_of_host {
+        true => Kind::Pinned(0),
+        false => Kind::EmulatedDevice,
+    };
+    to.set(driver.allocate(bytes as u64, kind, place)?)
 }
 
 api! {
@@ -48,9 +62,8 @@ api! {
     fn cuMemFreeAsync(address: u64, on: Handle) {
         let (current, stream) = stream::stream(on)?;
         match stream.and_then(|stream| stream.captured()) {
-            // What a graph allocates lives until its context is destroyed: launches use it again.
             Some(captured) => {
-                let operation = Operation::nothing(NodeKind::Free);
+                let operation = any_node::free(address)?;
                 captured.append(current.driver, operation).map(drop)
             }
             None => free(&current, address),
@@ -68,11 +81,12 @@ api! {
     fn cuMemPoolCreate(to: Out<Handle>, properties: In<[c_int; 4]>) {
         let [_, _, place, device] = properties.get()?;
         let driver = driver()?;
-        // CU_MEM_LOCATION_TYPE_DEVICE.
-        if place != 1 {
-            return Err(Code::INVALID_VALUE);
-        }
-        to.set(driver.pools.insert(Pool::new(driver.device(device)?.0)))
+        let pool = match place {
+            DEVICE => Pool::new(driver.device(device)?.0, false),
+            HOST | NUMA_NODE | THIS_NUMA_NODE => Pool::new(0, true),
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        to.set(driver.pools.insert(pool))
     }
 
     fn cuMemPoolDestroy(pool: Handle) { driver()?.pools.remove(pool).map(drop) }
@@ -110,11 +124,12 @@ api! {
 
     fn cuMemPoolGetAccess(to: Out<c_uint>, pool: Handle, location: In<[c_int; 2]>) {
         let driver = driver()?;
-        driver.pools.get(pool)?;
-        // Every device reads and writes the memory of a pool, and the host does not.
+        let is_of_host = driver.pools.get(pool)?.is_of_host;
+        // Every device reads and writes the memory of a pool, and the host that of its own ones.
         let [place, device] = location.get()?;
         to.set(match place {
-            1 => driver.device(device).map(|_| 3)?,
+            DEVICE => driver.device(device).map(|_| READ_AND_WRITE)?,
+            _ if is_of_host => READ_AND_WRITE,
             _ => 0,
         })
     }

@@ -3,17 +3,18 @@
 use std::ffi::{c_int, c_void};
 
 use super::{
-    Symbol, array, copy, device, graph, launch, link, memory, module, occupancy, pool, stream,
-    tensor_map, unsupported, virtual_memory,
+    Symbol, any_node, array, copy, device, graph, launch, legacy, link, memory, module, occupancy,
+    pool, stream, tensor_map, texture_reference, unsupported, user_object, virtual_memory,
 };
 use crate::code::{Code, Result};
 use crate::pointer::{Out, Text};
 
 /// Functions whose newer forms have a suffix, and the version of CUDA from which on a program gets
-/// which one; where none is said, it is that with `_v2`, of CUDA 4.0 and older.
+/// which one, as in `cudaTypedefs.h`; where none is said, it is that with `_v2`, of CUDA 4.0 and
+/// older.
 #[rustfmt::skip]
 const VERSIONS: &[(&str, c_int, &str)] = &[
-    ("cuCtxCreate", 13_000, "cuCtxCreate_v4"), ("cuCtxCreate", 11_040, "cuCtxCreate_v3"),
+    ("cuCtxCreate", 12_050, "cuCtxCreate_v4"), ("cuCtxCreate", 11_040, "cuCtxCreate_v3"),
     ("cuCtxGetDevice", 13_000, "cuCtxGetDevice_v2"), ("cuCtxGetDevice", 0, "cuCtxGetDevice"),
     ("cuCtxSynchronize", 13_000, "cuCtxSynchronize_v2"),
     ("cuCtxSynchronize", 0, "cuCtxSynchronize"),
@@ -22,41 +23,47 @@ const VERSIONS: &[(&str, c_int, &str)] = &[
     ("cuEventElapsedTime", 0, "cuEventElapsedTime"),
     ("cuGetProcAddress", 12_000, "cuGetProcAddress_v2"),
     ("cuGetProcAddress", 0, "cuGetProcAddress"),
-    ("cuGraphAddDependencies", 13_000, "cuGraphAddDependencies_v2"),
+    ("cuGraphAddDependencies", 12_030, "cuGraphAddDependencies_v2"),
     ("cuGraphAddDependencies", 0, "cuGraphAddDependencies"),
     ("cuGraphAddKernelNode", 0, "cuGraphAddKernelNode_v2"),
-    ("cuGraphAddNode", 13_000, "cuGraphAddNode_v2"), ("cuGraphAddNode", 0, "cuGraphAddNode"),
+    ("cuGraphAddNode", 12_030, "cuGraphAddNode_v2"), ("cuGraphAddNode", 0, "cuGraphAddNode"),
     ("cuGraphExecUpdate", 0, "cuGraphExecUpdate_v2"),
-    ("cuGraphNodeGetDependencies", 13_000, "cuGraphNodeGetDependencies_v2"),
+    ("cuGraphNodeGetDependencies", 12_030, "cuGraphNodeGetDependencies_v2"),
     ("cuGraphNodeGetDependencies", 0, "cuGraphNodeGetDependencies"),
-    ("cuGraphNodeGetDependentNodes", 13_000, "cuGraphNodeGetDependentNodes_v2"),
+    ("cuGraphNodeGetDependentNodes", 12_030, "cuGraphNodeGetDependentNodes_v2"),
     ("cuGraphNodeGetDependentNodes", 0, "cuGraphNodeGetDependentNodes"),
-    ("cuGraphRemoveDependencies", 13_000, "cuGraphRemoveDependencies_v2"),
+    ("cuGraphRemoveDependencies", 12_030, "cuGraphRemoveDependencies_v2"),
     ("cuGraphRemoveDependencies", 0, "cuGraphRemoveDependencies"),
-    ("cuGraphGetEdges", 13_000, "cuGraphGetEdges_v2"), ("cuGraphGetEdges", 0, "cuGraphGetEdges"),
+    ("cuGraphGetEdges", 12_030, "cuGraphGetEdges_v2"), ("cuGraphGetEdges", 0, "cuGraphGetEdges"),
     ("cuGraphInstantiate", 12_000, "cuGraphInstantiateWithFlags"),
     ("cuLaunchHostFunc", 0, "cuLaunchHostFunc"),
-    ("cuMemAdvise", 13_000, "cuMemAdvise_v2"), ("cuMemAdvise", 0, "cuMemAdvise"),
-    ("cuMemPrefetchAsync", 13_000, "cuMemPrefetchAsync_v2"),
+    ("cuMemAdvise", 12_020, "cuMemAdvise_v2"), ("cuMemAdvise", 0, "cuMemAdvise"),
+    ("cuMemPrefetchAsync", 12_020, "cuMemPrefetchAsync_v2"),
     ("cuMemPrefetchAsync", 0, "cuMemPrefetchAsync"),
+    ("cuMemcpy3DBatchAsync", 13_000, "cuMemcpy3DBatchAsync_v2"),
+    ("cuMemcpy3DBatchAsync", 0, "cuMemcpy3DBatchAsync"),
     ("cuMemcpyBatchAsync", 13_000, "cuMemcpyBatchAsync_v2"),
     ("cuMemcpyBatchAsync", 0, "cuMemcpyBatchAsync"),
-    ("cuStreamGetCaptureInfo", 13_000, "cuStreamGetCaptureInfo_v3"),
+    ("cuStreamGetCaptureInfo", 12_030, "cuStreamGetCaptureInfo_v3"),
     ("cuStreamGetCaptureInfo", 11_030, "cuStreamGetCaptureInfo_v2"),
     ("cuStreamGetCaptureInfo", 0, "cuStreamGetCaptureInfo"),
-    ("cuStreamGetCtx", 13_000, "cuStreamGetCtx_v2"), ("cuStreamGetCtx", 0, "cuStreamGetCtx"),
+    ("cuStreamGetCtx", 12_050, "cuStreamGetCtx_v2"), ("cuStreamGetCtx", 0, "cuStreamGetCtx"),
+    ("cuStreamUpdateCaptureDependencies", 12_030, "cuStreamUpdateCaptureDependencies_v2"),
+    ("cuStreamUpdateCaptureDependencies", 0, "cuStreamUpdateCaptureDependencies"),
     ("cuTexRefSetAddress2D", 0, "cuTexRefSetAddress2D_v3"),
 ];
 
 /// An exported function of exactly this name.
 fn exported(name: &str) -> Option<Symbol> {
     let tables = [
+        any_node::TABLE,
         array::TABLE,
         virtual_memory::TABLE,
         copy::TABLE,
         device::TABLE,
         graph::TABLE,
         launch::TABLE,
+        legacy::TABLE,
         link::TABLE,
         memory::TABLE,
         module::TABLE,
@@ -64,7 +71,9 @@ fn exported(name: &str) -> Option<Symbol> {
         pool::TABLE,
         stream::TABLE,
         tensor_map::TABLE,
+        texture_reference::TABLE,
         unsupported::TABLE,
+        user_object::TABLE,
         TABLE,
     ];
     let mut all = tables.into_iter().flatten();

@@ -12,7 +12,7 @@ use crate::stream::{self, Event, Stream, submit, synchronise};
 
 /// A function of the program, and what it is called with.
 #[derive(Clone, Copy)]
-pub(super) struct Callback {
+pub(crate) struct Callback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: Host,
 }
@@ -73,12 +73,30 @@ fn captured_into(handle: Handle, captured: Option<Nodes>, to: CapturedInto) -> R
     let driver = driver()?;
     to.graph
         .set_optional(stream.captured_graph(driver, &captured));
-    let last = captured.handles().last().copied();
-    to.count.set_optional(usize::from(last.is_some()));
-    to.nodes.set_optional(stream.last_node(last));
+    let last = captured.captured_dependencies();
+    to.count.set_optional(last.len());
+    to.nodes.set_optional(stream.last_nodes(last));
     // Without data, all edges are plain ones.
     to.data.set_optional(std::ptr::null());
     Ok(())
+}
+
+/// Whether the nodes are added or replace the others (`CUstreamUpdateCaptureDependencies_flags`)
+/// makes no difference: all that was captured comes before the next node.
+fn update_dependencies(
+    handle: Handle,
+    (nodes, count): (In<Handle>, usize),
+    flags: c_uint,
+) -> Result {
+    let captured = stream::stream(handle)?
+        .1
+        .and_then(|stream| stream.captured());
+    let captured = captured.ok_or(Code::ILLEGAL_STATE)?;
+    if flags > 1 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let nodes: Result<Vec<Handle>> = (0..count).map(|index| nodes.at(index)).collect();
+    captured.await_nodes(&nodes?)
 }
 
 /// How a stream waits for a value (`CUstreamWaitValue_flags`).
@@ -245,7 +263,11 @@ api! {
 
     fn cuStreamEndCapture(handle: Handle, graph: Out<Handle>) {
         match stream::end_capture(handle) {
-            Ok(captured) => graph.set(captured),
+            // A capture into a graph of the program needs no place for its handle.
+            Ok(captured) => {
+                graph.set_optional(captured);
+                Ok(())
+            }
             Err(code) => {
                 graph.set_optional(0);
                 Err(code)
@@ -279,13 +301,25 @@ api! {
     }
 
     fn cuStreamBeginCaptureToGraph(
-        handle: Handle, graph: Handle, _nodes: In<Handle>, _data: In<u64>, _count: usize,
+        handle: Handle, graph: Handle, nodes: In<Handle>, _data: In<u64>, count: usize,
         _mode: c_uint,
     ) {
         let stream = stream::stream(handle)?.1.ok_or(Code::STREAM_CAPTURE_UNSUPPORTED)?;
         stream.begin_capture(driver()?.graphs.get(graph)?.nodes.clone())?;
         stream.set_captured_graph(graph);
-        Ok(())
+        update_dependencies(handle, (nodes, count), 1)
+    }
+
+    fn cuStreamUpdateCaptureDependencies(
+        handle: Handle, nodes: In<Handle>, count: usize, flags: c_uint,
+    ) {
+        update_dependencies(handle, (nodes, count), flags)
+    }
+
+    fn cuStreamUpdateCaptureDependencies_v2(
+        handle: Handle, nodes: In<Handle>, _data: In<u64>, count: usize, flags: c_uint,
+    ) {
+        update_dependencies(handle, (nodes, count), flags)
     }
 
     fn cuStreamGetAttribute(handle: Handle, id: c_uint, to: Out<[u64; 8]>) {

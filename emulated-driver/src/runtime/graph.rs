@@ -11,12 +11,12 @@ use crate::pointer::{Host, In, Out};
 use crate::state::Handle;
 
 use super::copy::{self, symbol_params};
+use super::enter;
 use super::registry::function;
 use super::version::is_12;
-use super::{enter, initialised};
 
 /// The parameters with the driver's function.
-fn kernel(params: In<KernelParams>) -> Result<KernelParams> {
+pub(super) fn kernel(params: In<KernelParams>) -> Result<KernelParams> {
     enter()?;
     let params = params.get()?;
     let host = Host::at_address(params.function as u64);
@@ -26,7 +26,7 @@ fn kernel(params: In<KernelParams>) -> Result<KernelParams> {
     })
 }
 
-fn copy_of(params: In<copy::Params>) -> Result<Copy3d> {
+pub(super) fn copy_of(params: In<copy::Params>) -> Result<Copy3d> {
     params.get()?.copy()
 }
 
@@ -347,10 +347,5 @@ runtime! {
 
     fn cudaGraphNodeGetEnabled(instance: Handle, node: Handle, to: Out<c_uint>) {
         call::cuGraphNodeGetEnabled(instance, node, to)
-    }
-
-    fn cudaDeviceGraphMemTrim(ordinal: std::ffi::c_int) {
-        initialised()?;
-        call::cuDeviceGraphMemTrim(ordinal)
     }
 }

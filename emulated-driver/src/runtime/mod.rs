@@ -28,6 +28,7 @@ macro_rules! runtime {
     };
 }
 
+mod any_node;
 mod array;
 mod copy;
 mod device;

@@ -128,6 +128,26 @@ runtime! {
         call::cuStreamEndCapture(stream, graph)
     }
 
+    fn cudaStreamUpdateCaptureDependencies | cudaStreamUpdateCaptureDependencies_ptsz (
+        stream: Handle, nodes: In<Handle>, data_or_count: u64, count_or_flags: usize,
+        flags: c_uint,
+    ) {
+        enter()?;
+        // A program of CUDA 12 passes no data of edges.
+        let (count, flags) = match is_12() {
+            true => (data_or_count as usize, count_or_flags as c_uint),
+            false => (count_or_flags, flags),
+        };
+        call::cuStreamUpdateCaptureDependencies(stream, nodes, count, flags)
+    }
+
+    fn cudaStreamUpdateCaptureDependencies_v2 | cudaStreamUpdateCaptureDependencies_v2_ptsz (
+        stream: Handle, nodes: In<Handle>, _data: In<u64>, count: usize, flags: c_uint,
+    ) {
+        enter()?;
+        call::cuStreamUpdateCaptureDependencies(stream, nodes, count, flags)
+    }
+
     fn cudaStreamIsCapturing | cudaStreamIsCapturing_ptsz (stream: Handle, status: Out<c_uint>) {
         enter()?;
         call::cuStreamIsCapturing(stream, status)

@@ -139,6 +139,38 @@ fn an_attribute_makes_a_launch_cooperative() {
     check(to);
 }
 
+/// As compilers other than nvcc have it: the barrier is a function of CUDA's device runtime.
+#[test]
+fn the_device_runtime_has_the_barrier_of_a_grid() {
+    context();
+    let wait = PHASES
+        .find("    barrier.sync 0;")
+        .expect("the barrier begins");
+    let end = PHASES.find("    @%p2 ret;").expect("and ends");
+    let call = "
+    { .param .b32 scope; .param .b64 handle; st.param.b32 [scope], 1;
+      call.uni (handle), cudaCGGetIntrinsicHandle, (scope); ld.param.b64 %rd2, [handle]; }
+    { .param .b64 handle; .param .b32 flags; .param .b32 error;
+      st.param.b64 [handle], %rd2; st.param.b32 [flags], 0;
+      call.uni (error), cudaCGSynchronize, (handle, flags); ld.param.b32 %r9, [error]; }
+    setp.ne.u32 %p4, %r9, 0;
+    @%p4 trap;
+";
+    let text = format!("{}{call}{}", &PHASES[..wait], &PHASES[end..]);
+    let text = text.replace(
+        ".visible .entry",
+        ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle (.param .b32 s);
+.extern .func (.param .b32 r) cudaCGSynchronize (.param .b64 h, .param .b32 f);
+.visible .entry",
+    );
+    let (code, module) = load(&text);
+    assert_eq!(code, 0);
+    let (phases, to) = (function(module, c"phases").1, buffer());
+    assert_eq!(launch_cooperatively(phases, BLOCKS, to), 0);
+    assert_eq!(call!(cuCtxSynchronize()), 0);
+    check(to);
+}
+
 /// As on a GPU the address of the workspace is null then, and the kernel traps.
 #[test]
 fn other_launches_have_no_workspace() {
@@ -151,7 +183,7 @@ fn other_launches_have_no_workspace() {
         1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
     ));
     assert_eq!(code, 0);
-    assert_eq!(call!(cuCtxSynchronize()), 715);
+    assert_eq!(call!(cuCtxSynchronize()), 719);
 }
 
 #[test]

@@ -114,3 +114,87 @@ fn kernels_read_textures_and_write_surfaces() {
     assert_eq!(call!(cuArrayDestroy(from => Handle)), 0);
     assert_eq!(call!(cuArrayDestroy(from => Handle)), 400);
 }
+
+/// The same through variables of the module, as `texture<>` of CUDA 11 and older becomes.
+#[test]
+fn kernels_read_and_write_what_references_are_bound_to() {
+    context();
+    let text = READ.replace(
+        ".visible .entry",
+        ".global .texref table;\n.global .surfref out;\n.visible .entry",
+    );
+    let text = text
+        .replace("[%rd1, {", "[table, {")
+        .replace("[%rd3, {", "[out, {");
+    let module = load(&text).1;
+    let reference = |name: &CStr, is_texture: bool| {
+        let (mut found, name) = (NONE, name.as_ptr());
+        let to: *mut Handle = &mut found;
+        let code = match is_texture {
+            true => call!(cuModuleGetTexRef(
+                to => *mut Handle, module => Handle, name => *const c_char
+            )),
+            false => call!(cuModuleGetSurfRef(
+                to => *mut Handle, module => Handle, name => *const c_char
+            )),
+        };
+        (code, found)
+    };
+    // A variable of the other kind, and none at all.
+    assert_eq!(reference(c"out", true).0, 500);
+    assert_eq!(reference(c"tables", true).0, 500);
+    let ((code, table), (_, surface)) = (reference(c"table", true), reference(c"out", false));
+    assert_eq!(code, 0);
+    assert_eq!(reference(c"table", true), (0, table));
+    let extents = [13usize, 7];
+    let (to, out) = (array(extents), alloc(4 * 91));
+    assert_eq!(
+        call!(cuSurfRefSetArray(surface => Handle, to => Handle, 0 => c_uint)),
+        0
+    );
+    let read = function(module, c"read").1;
+    let run = || {
+        let none = 0u64;
+        let mut arguments: [*const c_void; 3] = [
+            (&raw const none).cast(),
+            (&raw const out).cast(),
+            (&raw const none).cast(),
+        ];
+        let each = arguments.as_mut_ptr();
+        let code = call!(cuLaunchKernel(
+            read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
+            1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
+        ));
+        assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+        let mut bits = vec![0; 91];
+        assert_eq!(download(out, &mut bits), 0);
+        bits.into_iter().map(f32::from_bits).collect::<Vec<f32>>()
+    };
+    let mut values: Vec<f32> = (0..91).map(|value| value as f32 / 2.0).collect();
+    let from = array(extents);
+    assert_eq!(copy(from, values.as_mut_ptr(), extents, true), 0);
+    assert_eq!(
+        call!(cuTexRefSetArray(table => Handle, from => Handle, 1 => c_uint)),
+        0
+    );
+    assert_eq!(run(), values);
+
+    // Bound to pitched memory, with another format, and to nothing that kernels know.
+    let linear = alloc(512 * 7);
+    let bytes: Vec<u32> = (0..128 * 7).map(|word: u32| (word % 128) << 8).collect();
+    assert_eq!(upload(linear, &bytes), 0);
+    let plane: [u64; 3] = [13, 7, 1 | 4 << 32];
+    let plane: *const [u64; 3] = &plane;
+    let code = call!(cuTexRefSetAddress2D_v3(
+        table => Handle, plane => *const [u64; 3], linear => u64, 512 => usize
+    ));
+    assert_eq!(code, 0);
+    let (mut format, mut channels) = (0, 0);
+    let places: (*mut c_uint, *mut c_uint) = (&mut format, &mut channels);
+    let code = call!(cuTexRefGetFormat(
+        places.0 => *mut c_uint, places.1 => *mut c_uint, table => Handle
+    ));
+    assert_eq!((code, format, channels), (0, 1, 4));
+    // The first of four bytes is 0 in each texel.
+    assert_eq!(run(), [0.0; 91]);
+}

@@ -71,8 +71,10 @@ macro_rules! call {
 }
 
 mod cooperative;
+mod graph_memory;
 mod graphs;
 mod images;
+mod legacy;
 mod runtime;
 mod separate;
 mod virtual_memory;
@@ -376,6 +378,20 @@ fn an_illegal_address_breaks_the_context() {
     assert_eq!(call!(cuCtxDestroy_v2(context => Handle)), 0);
 }
 
+/// `trap` is legal: the launch failed, and not by an illegal instruction (715).
+#[test]
+fn a_kernel_that_traps_is_a_failed_launch() {
+    let context = context();
+    let add = function(
+        load(&ADD.replace("mul.wide.u32 %rd4", "trap; mul.wide.u32 %rd4")).1,
+        c"add",
+    );
+    let good = alloc(256);
+    assert_eq!(launch(add.1, NONE, [good; 3], 64), 0);
+    assert_eq!(call!(cuCtxSynchronize()), 719);
+    assert_eq!(call!(cuCtxDestroy_v2(context => Handle)), 0);
+}
+
 #[test]
 fn every_function_is_found_by_name_and_version() {
     assert_eq!(call!(cuInit(0 => c_uint)), 0);
@@ -398,6 +414,11 @@ fn every_function_is_found_by_name_and_version() {
         (c"cuMemAlloc", 12_000, "cuMemAlloc_v2"),
         (c"cuLaunchKernel", 12_000, "cuLaunchKernel"),
         (c"cuCtxCreate", 12_000, "cuCtxCreate_v3"),
+        // What `cudaTypedefs.h` names PFN_cuCtxCreate_v12050 and PFN_cuGraphAddNode_v12030.
+        (c"cuCtxCreate", 12_050, "cuCtxCreate_v4"),
+        (c"cuGraphAddNode", 12_020, "cuGraphAddNode"),
+        (c"cuGraphAddNode", 12_030, "cuGraphAddNode_v2"),
+        (c"cuMemAdvise", 12_020, "cuMemAdvise_v2"),
         (c"cuCtxCreate", 13_000, "cuCtxCreate_v4"),
         (c"cuArrayCreate", 12_000, "cuArrayCreate_v2"),
     ] {
@@ -460,6 +481,87 @@ fn a_pool_tells_who_may_access_its_memory() {
     assert_eq!(access([1, 0]), (0, 3));
     assert_eq!(access([2, 0]), (0, 0));
     assert_eq!(access([1, 99]), (101, 9));
+}
+
+/// Programs allocate half of a GPU's memory and divide it themselves: what they do not touch takes
+/// neither memory of the host nor time.
+#[test]
+fn memory_that_is_not_used_takes_none_of_the_host() {
+    context();
+    let (mut free, mut total) = (0usize, 0usize);
+    let places: (*mut usize, *mut usize) = (&mut free, &mut total);
+    assert_eq!(
+        call!(cuMemGetInfo_v2(places.0 => *mut usize, places.1 => *mut usize)),
+        0
+    );
+    let bytes = (total / 2) & !7;
+    let begun = std::time::Instant::now();
+    let start = alloc(bytes);
+    assert!(begun.elapsed().as_secs() < 2, "{bytes} bytes");
+    let end = start + bytes as u64 - 8;
+    assert_eq!(upload(end, &[5, 6]), 0);
+    let mut found = [1; 2];
+    assert_eq!((download(start, &mut found), found), (0, [0, 0]));
+    assert_eq!((download(end, &mut found), found), (0, [5, 6]));
+    assert_eq!(upload(end, &[5, 6, 7]), 1);
+    assert_eq!(call!(cuMemFree_v2(start => u64)), 0);
+}
+
+#[test]
+fn a_pool_of_the_host_has_memory_that_both_use() {
+    context();
+    let mut pool = NONE;
+    // The kind of memory, handles, and the place: the host, or a node that it does not say.
+    let (mut properties, to): ([c_int; 22], *mut Handle) = ([0; 22], &mut pool);
+    for (place, code) in [(5, 1), (3, 0), (2, 0)] {
+        (properties[0], properties[2]) = (1, place);
+        let from = properties.as_ptr();
+        assert_eq!(
+            call!(cuMemPoolCreate(to => *mut Handle, from => *const c_int)),
+            code
+        );
+    }
+    let mut address = 0u64;
+    let to: *mut u64 = &mut address;
+    let code = call!(cuMemAllocFromPoolAsync(
+        to => *mut u64, 64 => usize, pool => Handle, NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    assert_eq!(upload(address, &[5, 6]), 0);
+    let pointer: *const [u32; 2] = std::ptr::with_exposed_provenance(address as usize);
+    // SAFETY: the allocation has 64 bytes, and no kernel runs.
+    assert_eq!(unsafe { pointer.read() }, [5, 6]);
+    let mut access = 0;
+    let (to, host): (*mut c_uint, *const [c_int; 2]) = (&mut access, &[2, 0]);
+    let code = call!(cuMemPoolGetAccess(
+        to => *mut c_uint, pool => Handle, host => *const [c_int; 2]
+    ));
+    assert_eq!((code, access), (0, 3));
+    assert_eq!(call!(cuMemFreeAsync(address => u64, NONE => Handle)), 0);
+    assert_eq!(upload(address, &[5]), 1);
+}
+
+/// What a kernel has of constants and of local memory is what its PTX says.
+#[test]
+fn attributes_of_a_function() {
+    context();
+    let text = ADD.replace(
+        ".visible .global .align 4 .u32 scale = 3;",
+        ".visible .global .align 4 .u32 scale = 3; .const .align 4 .b8 table[20];",
+    );
+    let text = text.replace(
+        ".reg .pred %p<2>;",
+        ".local .align 4 .b8 own[40]; .reg .pred %p<2>;",
+    );
+    let add = function(load(&text).1, c"add").1;
+    for (attribute, wanted) in [(1, 0), (2, 20), (3, 40), (5, 70), (6, 90)] {
+        let mut found = -1;
+        let to: *mut c_int = &mut found;
+        let code = call!(cuFuncGetAttribute(
+            to => *mut c_int, attribute => c_uint, add => Handle
+        ));
+        assert_eq!((code, found), (0, wanted), "{attribute}");
+    }
 }
 
 #[test]

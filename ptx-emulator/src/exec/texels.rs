@@ -2,7 +2,8 @@
 
 use crate::texture::{AddressMode, Filter, Image, ImageKind, Sampler};
 
-/// Bits of the weights' fraction (CUDA C++ Programming Guide, "Linear Filtering").
+/// Bits of the weights' fraction (CUDA C++ Programming Guide, "Linear Filtering"). Those of the four
+/// texels of a plane are products of two, and have as many again: their sum is 1.
 const WEIGHT_STEPS: f64 = 256.0;
 
 /// The texels of one access: the address, or none for the border, and the weight.
@@ -311,6 +312,22 @@ mod tests {
         assert_eq!(clamp, [0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2]);
         let border: Vec<i64> = all(AddressMode::Border, true).flatten().collect();
         assert_eq!(border, [0, 1, 2]);
+    }
+
+    /// What another GPU printed for texels at a border, in 256ths of the texel: 8 for 179/256 ×
+    /// 26/256 taken from 1, 18 and 161.
+    #[test]
+    fn weights_of_four_texels_add_up_to_one() {
+        let parts = |x: u32, y: u32| {
+            let weights = plane_weights([x, y].map(|weight| f64::from(weight) / 256.0));
+            weights.map(|weight| weight * 256.0)
+        };
+        assert_eq!(parts(179, 230), [8.0, 18.0, 69.0, 161.0]);
+        for (x, y) in [(0, 0), (0, 77), (77, 0), (1, 128), (128, 1), (255, 255)] {
+            let all = parts(x, y);
+            assert_eq!(all.iter().sum::<f64>(), 256.0, "{x} {y}");
+            assert!(all.iter().all(|one| *one >= 0.0 && one.fract() == 0.0));
+        }
     }
 
     /// Texels 38 and 39, 118 and 13, at the height 1/16 and from 0 on in steps of 1/32: what a GPU

@@ -163,6 +163,13 @@ impl Module {
         Ok(Kernel(Arc::new(kernel)))
     }
 
+    /// Bytes of the module's constants.
+    pub fn constant_bytes(&self) -> u64 {
+        let variables = self.0.tree.variables.iter();
+        let constants = variables.filter(|one| one.space == DeclaredSpace::Const);
+        constants.map(|one| one.bytes).sum()
+    }
+
     /// The address in `memory` of a `.global` or `.const` variable of the module, and its bytes;
     /// none where the module has no such variable.
     ///

@@ -282,6 +282,22 @@ fn small_floats() {
     assert_eq!(found, [0x38b8_39b8]);
 }
 
+/// ptxas takes bf16 and integers of 16 bits, and none of 8. No integer is rounded twice.
+#[test]
+fn bf16_and_integers_of_16_bits() {
+    let rows = operands();
+    for sign in ["s", "u"] {
+        let direct = format!("cvt.rn.bf16.{sign}16 %h0, %h1;");
+        let wide = format!("cvt.{sign}32.{sign}16 %r1, %h1; cvt.rn.bf16.{sign}32 %h0, %r1;");
+        assert_eq!(evaluate(&direct, &rows), evaluate(&wide, &rows), "{direct}");
+        for rounding in ["rni", "rzi", "rmi", "rpi"] {
+            let direct = format!("cvt.{rounding}.{sign}16.bf16 %h0, %h1;");
+            let wide = format!("cvt.f32.bf16 %r1, %h1; cvt.{rounding}.{sign}16.f32 %h0, %r1;");
+            assert_eq!(evaluate(&direct, &rows), evaluate(&wide, &rows), "{direct}");
+        }
+    }
+}
+
 /// What the PTX ISA has, and this emulator refuses, is refused with the reason.
 #[test]
 fn refusals_have_reasons() {
