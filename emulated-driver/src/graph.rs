@@ -305,8 +305,8 @@ impl Nodes {
     /// A graph of the same nodes, whose handles are other ones; each with that of its original.
     ///
     /// # Errors
-    /// As [`Nodes::add`], or `CUDA_ERROR_NOT_SUPPORTED` where the graph has conditional nodes, whose
-    /// handles belong to one graph, or allocates memory, which has one address.
+    /// As [`Nodes::add`], or `CUDA_ERROR_NOT_SUPPORTED` where the graph has conditional nodes,
+    /// whose handles belong to one graph, or allocates memory, which has one address.
     pub(crate) fn duplicate(&self, driver: &Driver) -> Result<(Nodes, Vec<(Handle, Handle)>)> {
         let (copy, mut names) = (Nodes::default(), HashMap::new());
         lock(&copy.0).objects = lock(&self.0).objects.clone();

@@ -263,7 +263,7 @@ impl Builder<'_, '_> {
         let is_narrow = inputs[0].packed() == 4;
         let known = known
             && scaling.has(dense, inputs, [of_d, of_c])
-            // Sparse products are neither of f64 nor of eight lanes, and of bytes with most columns.
+            // Sparse MMAs are neither of f64 nor of eight lanes, and of bytes with most columns.
             && (sparsity.is_none()
                 || dense[0] == 16
                     && inputs[0] != MatrixInputs::F64
@@ -466,8 +466,8 @@ fn dense([rows, columns, depth]: [u32; 3], is_sparse: bool) -> [u32; 3] {
     }
 }
 
-/// Refuses a selector of lanes that there are not: a group of four lanes has metadata for so many
-/// products as it has parts of 32 bits for two rows.
+/// Refuses a selector of lanes that there are not: a group of four lanes has metadata for as
+/// many products as it has parts of 32 bits for two rows.
 pub(super) fn check_selector(
     sparsity: &Option<Sparsity>,
     inputs: MatrixInputs,

@@ -151,7 +151,7 @@ impl<'a> Modifiers<'a> {
     }
 }
 
-/// Whether a modifier is a type, of whatever instruction: a letter or two and a number of bits, with
+/// Whether a modifier is a type, of any instruction: a letter or two and a number of bits, with
 /// the numbers of a float's bits (`e4m3`) and of packed elements (`f16x2`, `b6x16_p32`) behind.
 /// `b1024` says how large tensor maps are, and goes with no operand.
 fn is_type(name: &str) -> bool {

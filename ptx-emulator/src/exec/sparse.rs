@@ -1,9 +1,9 @@
 //! Sparse A of `mma.sp` and `wgmma.mma_async.sp` (PTX ISA, "Sparse matrix storage").
 //!
-//! A holds the half of each row that may differ from zero, in the fragments or the layout of a dense
-//! matrix of half the columns. Metadata says where it stands: four bits for a chunk of the row, two
-//! for each of its two elements (of 4 bits: pairs of elements), the lower ones first. Of tf32, a
-//! chunk has two elements, one of them is there, and the four bits count halves of them.
+//! A holds the half of each row that may differ from zero, in the fragments or the layout of a
+//! dense matrix of half the columns. Metadata says where it stands: four bits for a chunk of the
+//! row, two for each of its two elements (of 4 bits: pairs of elements), the lower ones first. Of
+//! tf32, a chunk has two elements, one of them is there, and the four bits count halves of them.
 //!
 //! Which lane of a group of four has which part of the metadata depends on the number of a row's
 //! chunks. Let s be the selector, g the row modulo 8 and h the row divided by 8:
@@ -13,8 +13,8 @@
 //! - 8 chunks of fewer bits: lane 4 g + 2 s + h has those of row h;
 //! - 16 chunks: lane 4 g + h has the first eight of row h, and lane 4 g + 2 + h the others.
 //!
-//! A sum is that of a dense row with the elements of B that the metadata selects, since tensor cores
-//! multiply as many of them at a time. It was not compared with a GPU.
+//! A sum is that of a dense row with the elements of B that the metadata selects, since tensor
+//! cores take as many of them at a time. It was not compared with a GPU.
 
 use super::integer_matrix::{accumulate, widen};
 use super::replaced_sum::{converted, converted_product};

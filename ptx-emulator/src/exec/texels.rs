@@ -2,8 +2,8 @@
 
 use crate::texture::{AddressMode, Filter, Image, ImageKind, Sampler};
 
-/// Bits of the weights' fraction (CUDA C++ Programming Guide, "Linear Filtering"). Those of the four
-/// texels of a plane are products of two, and have as many again: their sum is 1.
+/// Bits of the weights' fraction (CUDA C++ Programming Guide, "Linear Filtering"). Those of the
+/// four texels of a plane are products of two, and have as many again: their sum is 1.
 const WEIGHT_STEPS: f64 = 256.0;
 
 /// The texels of one access: the address, or none for the border, and the weight.
@@ -213,8 +213,8 @@ pub(super) fn taps(
 
 /// The weights of the four texels around a place in a plane, the first axis first. They have 8 bits
 /// of fraction like those of the axes: that of the last texel is rounded, halves up, and the others
-/// are what is left. The CUDA C++ Programming Guide does not say so; it was found in results of GPUs
-/// that were published.
+/// are what is left. The CUDA C++ Programming Guide does not say so; it was found in results of
+/// GPUs that were published.
 fn plane_weights([x, y]: [f64; 2]) -> [f64; 4] {
     let both = (x * y * WEIGHT_STEPS + 0.5).floor() / WEIGHT_STEPS;
     [1.0 - x - y + both, x - both, y - both, both]

@@ -236,8 +236,8 @@ impl<O: EventSink> Run<'_, '_, O> {
         });
     }
 
-    /// Replaces the elements of D of some rows, from the first one and their number, by the sums for
-    /// their rows among those, columns and values.
+    /// Replaces the elements of D of some rows, from the first one and their number, by the sums
+    /// for their rows among those, columns and values.
     fn store_sums(
         &mut self,
         product: &Wgmma,
