@@ -157,39 +157,58 @@ copies! {
     copy_16, copy_16_or_zero, copy_16_if, 16, "cg";
 }
 
-/// Starts a copy of 16 bytes, past L1, of which the first `bytes` are read and the others are
-/// zeros; where not `predicate`, nothing. It is one predicated instruction, as [`copy_16_if`] is.
-///
-/// # Safety
-/// Where `predicate`: both addresses are aligned to 16 bytes. `bytes` is at most 16, and `bytes`
-/// bytes of the source are readable; none has to be where it is 0. No thread writes them before the
-/// copy is complete. The destination is shared memory of the block, which no other access touches
-/// before that.
-#[inline(always)]
-pub unsafe fn copy_16_partial_if<T>(
-    to: SharedAddress,
-    from: *const T,
-    bytes: u32,
-    predicate: bool,
-) {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: source and destination are as the contract of this function says.
-    unsafe {
-        core::arch::asm!(
-            "{{ .reg .pred really; setp.ne.b32 really, {really}, 0; @really cp.async.cg.shared.global \
-             [{to}], [{from}], 16, {bytes}; }}",
-            to = in(reg32) to.0,
-            from = in(reg64) from,
-            bytes = in(reg32) bytes,
-            really = in(reg32) predicate as u32,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let _ = (to, from, bytes, predicate);
-        panic!("cuda_std: asynchronous copies run on a GPU or on the PTX emulator only")
-    }
+macro_rules! partial_copies {
+    ($($(#[$doc:meta])* $name:ident, $prefetch:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// Where `predicate`: both addresses are aligned to 16 bytes. `bytes` is at most 16,
+            /// and `bytes` bytes of the source are readable; none has to be where it is 0. No
+            /// thread writes them before the copy is complete. The destination is shared memory of
+            /// the block, which no other access touches before that.
+            #[inline(always)]
+            pub unsafe fn $name<T>(
+                to: SharedAddress,
+                from: *const T,
+                bytes: u32,
+                predicate: bool,
+            ) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: source and destination are as the contract of this function says.
+                unsafe {
+                    core::arch::asm!(
+                        concat!(
+                            "{{ .reg .pred really; setp.ne.b32 really, {really}, 0; ",
+                            "@really cp.async.cg.shared.global", $prefetch,
+                            " [{to}], [{from}], 16, {bytes}; }}",
+                        ),
+                        to = in(reg32) to.0,
+                        from = in(reg64) from,
+                        bytes = in(reg32) bytes,
+                        really = in(reg32) predicate as u32,
+                        options(nostack, preserves_flags),
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    let _ = (to, from, bytes, predicate);
+                    panic!("cuda_std: asynchronous copies run on a GPU or on the PTX emulator only")
+                }
+            }
+        )*
+    };
+}
+
+partial_copies! {
+    /// Starts a copy of 16 bytes, past L1, of which the first `bytes` are read and the others are
+    /// zeros; where not `predicate`, nothing. It is one predicated instruction, as [`copy_16_if`]
+    /// is.
+    copy_16_partial_if, "";
+    /// [`copy_16_partial_if`], which also brings the 128 bytes around the source into the L2 cache.
+    ///
+    /// Needs version 7.4 of the PTX ISA.
+    copy_16_partial_of_line_if, ".L2::128B";
 }
 
 /// Commits the copies that this thread started since the last call as a group (PTX ISA,

@@ -88,32 +88,47 @@ pub unsafe fn store_4(row: SharedAddress, fragment: [u32; 4]) {
     }
 }
 
-/// Loads 32 bits: an element of a fragment that [`load_4`] cannot give.
-///
-/// # Safety
-/// `address` is aligned to 4 bytes, and the 4 bytes from there on are shared memory that no thread
-/// writes meanwhile.
-#[inline(always)]
-pub unsafe fn load_word(address: SharedAddress) -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let word: u32;
-        // SAFETY: address and lanes are as the contract of this function says.
-        unsafe {
-            core::arch::asm!(
-                "ld.shared.b32 {}, [{}];",
-                out(reg32) word,
-                in(reg32) address.bytes(),
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        word
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let _ = address;
-        panic!("cuda_std: shared memory needs a GPU or the PTX emulator")
-    }
+macro_rules! load_elements {
+    ($($(#[$doc:meta])* $name:ident, $ty:literal, $bytes:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            #[doc = concat!("`address` is aligned to ", $bytes, " bytes, and the ", $bytes)]
+            /// bytes from there on are shared memory that no thread writes meanwhile.
+            #[inline(always)]
+            pub unsafe fn $name(address: SharedAddress) -> u32 {
+                #[cfg(target_arch = "nvptx64")]
+                {
+                    let element: u32;
+                    // SAFETY: the address is as the contract of this function says.
+                    unsafe {
+                        core::arch::asm!(
+                            concat!("ld.shared.", $ty, " {}, [{}];"),
+                            out(reg32) element,
+                            in(reg32) address.bytes(),
+                            options(readonly, nostack, preserves_flags),
+                        );
+                    }
+                    element
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    let _ = address;
+                    panic!("cuda_std: shared memory needs a GPU or the PTX emulator")
+                }
+            }
+        )*
+    };
+}
+
+load_elements! {
+    /// Loads 32 bits: an element of a fragment that [`load_4`] cannot give.
+    load_word, "b32", "4";
+    /// Loads 16 bits, as the lower half of a word whose upper half is zero.
+    load_half, "u16", "2";
+    /// Loads 8 bits, as the lowest byte of a word whose others are zero.
+    load_byte, "u8", "1";
 }
 
 /// Loads 128 bits: four elements of 32 bits side by side.

@@ -1,7 +1,8 @@
 //! Whether operands are copied first, where a product can do without.
 //!
-//! Products by `mma.sync` are, where that is faster than to load them element by element. Those of
-//! TF32 and of f32 in terms by `wgmma` are not, where it is faster to compute them in f32.
+//! Products by `mma.sync` are, where that is faster than to take them as they lie. Those by `wgmma`
+//! are not, where `mma.sync` is faster with operands as they lie; nor are those of TF32 and of f32
+//! in terms, where it is faster to compute them in f32.
 //!
 //! Operands of 8-bit integers are copied to be K-major, all others so that their rows begin at
 //! multiples of 16 bytes.
@@ -13,7 +14,7 @@ use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::mma::k_major::{self, TILE_K, TILE_MN};
 use kernels_gpu::gemm::pack_rows::{self, Pack, PackBoth};
-use kernels_gpu::gemm::planner::KernelSet;
+use kernels_gpu::gemm::planner::{GemmPlan, KernelSet};
 
 /// The kernels that copy an operand.
 pub(super) const ENTRIES: [&str; 3] = [K_MAJOR, "pack_rows_16", "pack_rows_32"];
@@ -38,33 +39,68 @@ const MIN_COPIED_BYTES: f64 = (1 << 20) as f64;
 /// launches less.
 const MIN_TERM_BYTES: f64 = (1 << 17) as f64;
 
-/// The product in f32, if that takes less time than the copies that its kernels ask for, and the
-/// product by them.
-pub(super) fn faster_in_f32<T: GemmInput>(
+/// A product without the copies that its kernels ask for.
+pub(super) enum Without {
+    /// In f32.
+    InF32(Description<f32>),
+    /// By kernels that take operands as they lie.
+    AsTheyLie(GemmPlan),
+}
+
+/// How a product takes less time than the copies that its kernels ask for, and the product by them.
+pub(super) fn faster_without<T: GemmInput>(
     description: &Description<T>,
     device: DeviceLimits,
     kernels: &KernelSet,
-) -> Option<Description<f32>> {
-    let in_f32 = T::in_f32(description)?;
+) -> Option<Without> {
     if kernels.persistent_tiles.is_empty() {
         return None;
     }
     let oriented = Oriented::of(description);
     let copies = oriented.copied_bytes().map(|bytes| bytes as f64);
+    // The costs of kernels that take operands in terms have the launches that write those.
+    let counted = copies.clone().filter(|_| !kernels.splits_operands);
+    let (clocks, _) = kernels.plan_of_copies(&description.problem(device), counted)?;
+    let bytes = copies.sum();
+    let in_f32 = in_f32(description, device, kernels, bytes);
+    let as_they_lie = as_they_lie(description, device, kernels, bytes);
+    let all = in_f32.into_iter().chain(as_they_lie);
+    let (least, without) = all.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (least < clocks).then_some(without)
+}
+
+/// The product in f32, with its predicted clocks, where copies of `bytes` bytes are spared.
+fn in_f32<T: GemmInput>(
+    description: &Description<T>,
+    device: DeviceLimits,
+    kernels: &KernelSet,
+    bytes: f64,
+) -> Option<(f64, Without)> {
+    let in_f32 = T::in_f32(description)?;
     let least = match kernels.splits_operands {
         true => MIN_TERM_BYTES,
         false => MIN_COPIED_BYTES,
     };
-    if copies.clone().sum::<f64>() < least {
+    if bytes < least {
         return None;
     }
-    // The costs of kernels that take operands in terms have the launches that write those.
-    let copies = copies.filter(|_| !kernels.splits_operands);
-    let (clocks, _) = kernels.plan_of_copies(&description.problem(device), copies)?;
-    let f32_kernels = in_f32.kernels(device).ok()?;
-    let without = [].into_iter();
-    let (clocks_in_f32, _) = f32_kernels.plan_of_copies(&in_f32.problem(device), without)?;
-    (clocks_in_f32 < clocks).then_some(in_f32)
+    let kernels = in_f32.kernels(device).ok()?;
+    let (clocks, _) = kernels.plan_of_copies(&in_f32.problem(device), [].into_iter())?;
+    Some((clocks, Without::InF32(in_f32)))
+}
+
+/// The product of operands as they lie, with its predicted clocks, where copies of `bytes` bytes
+/// are spared.
+fn as_they_lie<T: GemmInput>(
+    description: &Description<T>,
+    device: DeviceLimits,
+    kernels: &KernelSet,
+    bytes: f64,
+) -> Option<(f64, Without)> {
+    let kernels = kernels.as_they_lie.filter(|_| bytes > 0.0)?;
+    let problem = description.stored_problem(device);
+    let (clocks, choice) = kernels.plan_of_copies(&problem, [].into_iter())?;
+    Some((clocks, Without::AsTheyLie(choice)))
 }
 
 /// The launches of a product whose operands are copied first; `None` where no copy is needed, or

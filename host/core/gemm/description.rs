@@ -178,10 +178,10 @@ impl<T: GemmInput> Description<T> {
         self.rows_begin_at(2, (16 / self.output_bytes()).min(4))
     }
 
-    /// What the choice of a kernel depends on.
-    pub fn problem(&self, device: DeviceLimits) -> GemmProblem {
+    /// What the choice of a kernel depends on, of operands as they lie.
+    pub(super) fn stored_problem(&self, device: DeviceLimits) -> GemmProblem {
         let [m, n, k] = self.extents;
-        let problem = GemmProblem {
+        GemmProblem {
             extents: [m.max(1), n.max(1), k],
             transposed: self.transposed,
             vectors: self.vectors(),
@@ -193,7 +193,12 @@ impl<T: GemmInput> Description<T> {
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),
             shared_bytes: device.shared_bytes(),
-        };
+        }
+    }
+
+    /// What the choice of a kernel depends on.
+    pub fn problem(&self, device: DeviceLimits) -> GemmProblem {
+        let problem = self.stored_problem(device);
         // Where there are no kernels, `plan` says so.
         match self.kernels(device) {
             Ok(kernels) if kernels.splits_operands => GemmProblem {

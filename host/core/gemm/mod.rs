@@ -33,6 +33,7 @@ pub use options::{Activation, BiasAxis, Fusion, Precision, Source};
 
 use crate::device::ComputeCapability;
 use crate::plan::Plan;
+use copied::Without;
 use copies::PACK_KERNELS;
 use kernels_gpu::gemm::planner::kernel_set;
 use tuning::{Choices, ProblemKey};
@@ -65,8 +66,12 @@ pub fn plan<T: GemmInput>(
         candidates.find(|(_, choice)| tuned.is(choice))
     });
     if measured.is_none() {
-        if let Some(in_f32) = copied::faster_in_f32(description, device, kernels) {
-            return plan(&in_f32, device, tuned);
+        match copied::faster_without(description, device, kernels) {
+            Some(Without::InF32(in_f32)) => return plan(&in_f32, device, tuned),
+            Some(Without::AsTheyLie(choice)) => {
+                return Ok(plan_choice(description, device, &choice));
+            }
+            None => {}
         }
         if let Some(plan) = copied::plan(description, device, kernels) {
             return Ok(plan);

@@ -18,35 +18,53 @@ fn entries<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<
     launches.into_iter().map(|launch| launch.entry).collect()
 }
 
-/// Of TF32, operands that `wgmma` takes after copies only are multiplied in f32 where those take
-/// longer; what needs no copy, or is more arithmetic than copies, is not.
+/// Operands that `wgmma` takes after copies only are taken as they lie where those take longer;
+/// what needs no copy, or is more arithmetic than copies, is not.
 #[test]
-fn tf32_is_computed_in_f32_where_copies_take_longer() {
+fn operands_are_taken_as_they_lie_where_copies_take_longer() {
+    fn check<T: GemmInput>(name: &str) {
+        let hopper = DeviceLimits::new(132, ComputeCapability::V9_0);
+        let plan_of =
+            |extents, transposed| entries(&Description::<T>::dense(extents, transposed), hopper);
+        for (extents, transposed) in [
+            ([4369, 19, 5215], [true; 2]),
+            ([4369, 19, 5215], [true, false]),
+            ([23, 4271, 3115], [false, true]),
+            ([23, 4271, 3115], [false; 2]),
+        ] {
+            let plan = plan_of(extents, transposed);
+            assert!(plan[0].starts_with(&format!("gemm_90_{name}")), "{plan:?}");
+        }
+        for (extents, transposed) in [
+            ([4369, 4001, 5215], [true; 2]),
+            ([4368, 16, 5216], [false, true]),
+            ([304, 200, 104], [false, true]),
+        ] {
+            let plan = plan_of(extents, transposed);
+            let last = plan.last().unwrap();
+            assert!(
+                last.starts_with(&format!("wgmma_{name}")) || last.starts_with("add_parts"),
+                "{plan:?}"
+            );
+        }
+    }
+    check::<f16>("f16");
+    check::<bf16>("bf16");
+    check::<Tf32>("tf32");
+}
+
+/// Those of f32 in terms are multiplied in f32 where that takes less time than to write terms.
+#[test]
+fn products_in_terms_are_computed_in_f32_where_terms_take_longer() {
     let hopper = DeviceLimits::new(132, ComputeCapability::V9_0);
-    let plan_of = |extents, transposed| {
-        let product = Description::<Tf32>::dense(extents, transposed);
-        let in_f32 = Description::<f32>::dense(extents, transposed);
-        (entries(&product, hopper), entries(&in_f32, hopper))
+    let plan_of = |precision| {
+        let product = Description::<f32> {
+            precision,
+            ..Description::dense([4369, 19, 5215], [true; 2])
+        };
+        entries(&product, hopper)
     };
-    for (extents, transposed) in [
-        ([4369, 19, 5215], [true; 2]),
-        ([23, 4272, 3114], [false, true]),
-    ] {
-        let (of_tf32, of_f32) = plan_of(extents, transposed);
-        assert_eq!(of_tf32, of_f32, "{extents:?}");
-    }
-    for (extents, transposed) in [
-        ([4369, 4001, 5215], [true; 2]),
-        ([4368, 16, 5216], [false, true]),
-        ([300, 200, 100], [true; 2]),
-    ] {
-        let (of_tf32, _) = plan_of(extents, transposed);
-        let last = of_tf32.last().unwrap();
-        assert!(
-            last.starts_with("wgmma_tf32") || last.starts_with("add_parts"),
-            "{of_tf32:?}"
-        );
-    }
+    assert_eq!(plan_of(Precision::F32Split), plan_of(Precision::Native));
 }
 
 /// Operands without elements need no copy, whatever layout the kernels ask for.

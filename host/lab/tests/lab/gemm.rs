@@ -5,7 +5,7 @@ use crate::common::drawn::Drawn;
 use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
-use kernels_gpu::gemm::planner::GemmPlan;
+use kernels_gpu::gemm::planner::{GemmPlan, KernelSet};
 use std::collections::HashSet;
 use warpladder::check;
 use warpladder::device::ComputeCapability;
@@ -34,12 +34,24 @@ const EXTENTS: [[u32; 3]; 14] = [
     [64, 64, 0],
 ];
 
+/// The kernels whose work units are a block each: those that take operands as they lie, where
+/// others are persistent.
+fn kernels<T: GemmInput>(device: DeviceLimits, c_16bit: bool) -> &'static KernelSet {
+    let kernels = T::kernels(device.compute_capability, c_16bit);
+    kernels.as_they_lie.unwrap_or(kernels)
+}
+
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and
 /// in cut tiles.
 fn choices<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<GemmPlan> {
-    let kernels = T::kernels(device.compute_capability, product.c_16bit);
+    let kernels = kernels::<T>(device, product.c_16bit);
     let mut seen = HashSet::new();
-    let problem = product.problem(device);
+    // As for kernels that ask for no copies.
+    let generation = gemm::COMPUTE_CAPABILITY.min(device.compute_capability);
+    let problem = product.problem(DeviceLimits {
+        generation,
+        ..device
+    });
     let candidates = kernels.candidates(&problem);
     candidates
         .map(|(_, choice)| choice)
@@ -84,7 +96,7 @@ where
                     RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
                 let k = extents[2] as usize + 2;
                 // What tensor cores round of sums is not specified.
-                let of_warps = T::kernels(device.compute_capability, T::C_16BIT).takes_fusion;
+                let of_warps = kernels::<T>(device, T::C_16BIT).takes_fusion;
                 let tolerance = if of_warps {
                     check::tensor_tolerance(k)
                 } else {
@@ -115,7 +127,7 @@ where
             }
         }
     }
-    for tile in T::kernels(device.compute_capability, T::C_16BIT).tiles {
+    for tile in kernels::<T>(device, T::C_16BIT).tiles {
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }
@@ -160,16 +172,18 @@ fn portable_products_are_right_in_every_layout() {
     all::<_, bf16>(&engine, device, bf16::from_f64);
 }
 
-/// By `mma.sync`, on compute capabilities 8.0 and later but 9.0.
+/// By `mma.sync`: all kernels on compute capabilities 8.0 and later, and those for operands as they
+/// lie on 9.0.
 fn by_warps(engine: &dyn Engine) {
-    let device = small(ComputeCapability::V8_0);
-    all::<f16, f32>(engine, device, f16::from_f64);
-    all::<bf16, f32>(engine, device, bf16::from_f64);
-    all::<f16, f16>(engine, device, f16::from_f64);
-    all::<bf16, bf16>(engine, device, bf16::from_f64);
-    all::<Tf32, f32>(engine, device, |value| {
-        Tf32(f32::from_bits((value as f32).to_bits() & !0x1fff))
-    });
+    for device in [ComputeCapability::V8_0, ComputeCapability::V9_0].map(small) {
+        all::<f16, f32>(engine, device, f16::from_f64);
+        all::<bf16, f32>(engine, device, bf16::from_f64);
+        all::<f16, f16>(engine, device, f16::from_f64);
+        all::<bf16, bf16>(engine, device, bf16::from_f64);
+        all::<Tf32, f32>(engine, device, |value| {
+            Tf32(f32::from_bits((value as f32).to_bits() & !0x1fff))
+        });
+    }
 }
 
 #[test]

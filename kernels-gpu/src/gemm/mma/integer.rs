@@ -4,10 +4,10 @@
 //! # Idea
 //! The [kernels of 16-bit elements](super::gemm) with another MMA. Four elements lie in a register,
 //! and `ldmatrix` transposes pairs of them, so fragments come from K-major tiles alone. Operands
-//! that lie so are copied by vectors; all others are loaded element by element, and stored to
-//! K-major tiles, or [copied](super::k_major) first where the product is large. Accumulators are
-//! i32, whose sums are exact modulo 2³². They go through the main loop and the epilogue as the f32
-//! of the same bits.
+//! that lie so are copied by vectors. All others have a kernel that takes them
+//! [as they lie](super::unaligned), or are [copied](super::k_major) first where the product is
+//! large. Accumulators are i32, whose sums are exact modulo 2³². They go through the main loop and
+//! the epilogue as the f32 of the same bits.
 //!
 //! # Thread mapping
 //! That of [`gemm`](super::gemm).
@@ -22,9 +22,9 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "mma.sync", "ldmatrix".
 
-use super::gemm::{Large, MmaTile, Small, SmallElements, Tall, config};
 use super::multistage::{self, Accumulators, Operands, WarpTile, panels};
-use super::operand::{MMA_M, MMA_N, TileElement, tile_bytes};
+use super::operand::{MMA_M, MMA_N, TileElement};
+use super::table::{Large, MmaTile, Small, Tall, config};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::element::Bits16;
@@ -44,7 +44,7 @@ use cuda_std::prelude::*;
 ///
 /// # Safety
 /// All threads of the block, of which there are `THREADS`, execute it. `memory` has
-/// [`epilogue_bytes`](super::gemm::epilogue_bytes) bytes of shared memory, aligned to 16, that
+/// [`epilogue_bytes`](super::table::epilogue_bytes) bytes of shared memory, aligned to 16, that
 /// nothing else uses. Workspace and C are as [`tile_config`](crate::gemm::tile_config) says.
 #[inline(always)]
 unsafe fn finish<
@@ -98,6 +98,18 @@ fn output(
     }
 }
 
+/// [`Small`] for operands whose rows begin anywhere, of which a lane has four in a register.
+struct SmallAny8;
+
+impl MmaTile for SmallAny8 {
+    const BM: usize = Small::BM;
+    const BN: usize = Small::BN;
+    const MMAS_M: usize = Small::MMAS_M;
+    const MMAS_N: usize = Small::MMAS_N;
+    const STAGES: usize = Small::STAGES;
+    const MIN_BLOCKS: u32 = 3;
+}
+
 macro_rules! integer_kernels {
     ($($name:ident: $tile:ident, $layout:ident;)*) => {
         $(
@@ -130,8 +142,6 @@ macro_rules! integer_kernels {
                     multistage::main_loop::<
                         S8, { $tile::BM }, { $tile::BN }, { $tile::MMAS_M }, { $tile::MMAS_N },
                         { $tile::THREADS }, { $tile::STAGES },
-                        { tile_bytes($tile::BM) / 16 / $tile::THREADS },
-                        { tile_bytes($tile::BN) / 16 / $tile::THREADS },
                         { layout::$layout }, { layout::$layout },
                     >(
                         memory,
@@ -168,5 +178,5 @@ integer_kernels! {
     gemm_i8_256x128_nt: Tall, K_MAJOR_VECTORS;
     gemm_i8_128x128_nt: Large, K_MAJOR_VECTORS;
     gemm_i8_64x64_nt: Small, K_MAJOR_VECTORS;
-    gemm_i8_64x64_elements: SmallElements, ANY;
+    gemm_i8_64x64_any: SmallAny8, ANY;
 }

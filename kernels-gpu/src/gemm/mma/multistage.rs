@@ -14,9 +14,9 @@
 //! # Source
 //! Beyond the sources; CUTLASS, "Efficient GEMM in CUDA", "Pipelining". PTX ISA, "mma.sync".
 
-use super::operand::{
-    self, Held, K_BLOCKS, Loader, MMA_M, MMA_N, Panel, TensorElement, TileElement, tile_bytes,
-};
+use super::loader::{Loader, Panel};
+use super::operand::{self, K_BLOCKS, MMA_M, MMA_N, TensorElement, TileElement};
+use super::unaligned::{self, TilePair, TileReader};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::scheduler::grid::WorkTile;
@@ -24,8 +24,16 @@ use cuda_std::async_copy::{self, SharedAddress};
 use cuda_std::prelude::*;
 
 /// Bytes of shared memory of `stages` stages of a block tile.
-pub const fn stages_bytes([bm, bn]: [usize; 2], stages: usize) -> usize {
-    stages * (tile_bytes(bm) + tile_bytes(bn))
+pub const fn stages_bytes([bm, bn]: [usize; 2], layouts: [u32; 2], stages: usize) -> usize {
+    stages * (tile_bytes(layouts[0], bm) + tile_bytes(layouts[1], bn))
+}
+
+/// Bytes of a tile of `bmn` rows of A or columns of B in a layout.
+const fn tile_bytes(of: u32, bmn: usize) -> usize {
+    match of {
+        layout::ANY => unaligned::tile_bytes(bmn),
+        _ => operand::tile_bytes(bmn),
+    }
 }
 
 /// A lane's accumulators: four for each MMA of a warp tile. Of each, rows g and g + 8, and of both
@@ -105,16 +113,12 @@ struct Pipeline<
     const BN: usize,
     const THREADS: usize,
     const STAGES: usize,
-    const VECTORS_A: usize,
-    const VECTORS_B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
 > {
     memory: *mut u8,
     loader_a: Loader<E, LAYOUT_A, BM, THREADS>,
     loader_b: Loader<E, LAYOUT_B, BN, THREADS>,
-    /// Vectors that were loaded for the stage that is filled next.
-    held: (Held<VECTORS_A>, Held<VECTORS_B>),
     /// Elements along k of the k-tiles that were not copied yet.
     k_left: u32,
     /// The stage that is filled next, and the one that is read, in bytes from the first.
@@ -128,13 +132,14 @@ impl<
     const BN: usize,
     const THREADS: usize,
     const STAGES: usize,
-    const VECTORS_A: usize,
-    const VECTORS_B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
-> Pipeline<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>
+> Pipeline<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>
 {
-    const STAGE_BYTES: usize = tile_bytes(BM) + tile_bytes(BN);
+    const TILE_A_BYTES: usize = tile_bytes(LAYOUT_A, BM);
+    /// Whether elements of a k-tile lie in the one behind it.
+    const READS_NEXT: bool = LAYOUT_A == layout::ANY || LAYOUT_B == layout::ANY;
+    const STAGE_BYTES: usize = Self::TILE_A_BYTES + tile_bytes(LAYOUT_B, BN);
 
     /// Fills all stages but one, and waits for the first.
     ///
@@ -146,59 +151,39 @@ impl<
         [panel_a, panel_b]: [Panel<E::Stored>; 2],
         k_extent: u32,
     ) -> Self {
-        const { assert!(STAGES >= 2 && STAGES <= 4) };
+        const { assert!(STAGES >= 2 + Self::READS_NEXT as usize && STAGES <= 4) };
         let mut pipeline = Pipeline {
             memory,
-            loader_a: Loader::new(&panel_a),
-            loader_b: Loader::new(&panel_b),
-            held: ([[0; 4]; VECTORS_A], [[0; 4]; VECTORS_B]),
-            k_left: k_extent,
+            loader_a: Loader::new(&panel_a, k_extent),
+            loader_b: Loader::new(&panel_b, k_extent),
+            // The k-tile behind the last one is read as well: its elements, or zeros.
+            k_left: k_extent + if Self::READS_NEXT { E::BK as u32 } else { 0 },
             write: 0,
             read: 0,
         };
         for _ in 0..STAGES - 1 {
             // SAFETY: the stages were not used before; the rest is this function's contract.
-            unsafe {
-                pipeline.start_copies();
-                pipeline.store();
-            }
+            unsafe { pipeline.start_copies() };
         }
-        wait_for_next::<STAGES>();
-        thread::sync_threads();
+        pipeline.wait();
         pipeline
     }
 
-    /// Starts to fill the next stage, if a k-tile is left.
+    /// Starts to fill the next stage, if a k-tile is left, and goes on to the one behind it.
     ///
     /// # Safety
-    /// All threads have read the stage. [`store`](Self::store) comes behind it.
+    /// All threads have read the stage.
     #[inline(always)]
     unsafe fn start_copies(&mut self) {
         let stage = SharedAddress::of(self.memory).at(self.write);
         let (k_extent, enabled) = (self.k_left, self.k_left > 0);
         // SAFETY: the contract of this function, and the panels are as `main_loop` asks.
         unsafe {
-            self.held.0 = self.loader_a.start_copies(stage, k_extent, enabled);
-            let tile_b = stage.at(tile_bytes(BM) as u32);
-            self.held.1 = self.loader_b.start_copies(tile_b, k_extent, enabled);
+            self.loader_a.start_copies(stage, k_extent, enabled);
+            let tile_b = stage.at(Self::TILE_A_BYTES as u32);
+            self.loader_b.start_copies(tile_b, k_extent, enabled);
         }
         async_copy::commit_group();
-    }
-
-    /// Stores what was loaded before to its stage, and goes on to the next one.
-    ///
-    /// # Safety
-    /// As for [`start_copies`](Self::start_copies), which came before it.
-    #[inline(always)]
-    unsafe fn store(&mut self) {
-        let stage = self.memory.wrapping_add(self.write as usize);
-        let enabled = self.k_left > 0;
-        // SAFETY: the contract of this function.
-        unsafe {
-            self.loader_a.store(stage, &self.held.0, enabled);
-            let tile_b = stage.wrapping_add(tile_bytes(BM));
-            self.loader_b.store(tile_b, &self.held.1, enabled);
-        }
         self.k_left = self.k_left.saturating_sub(E::BK as u32);
         self.write = after(self.write, Self::STAGE_BYTES, STAGES);
     }
@@ -209,16 +194,30 @@ impl<
     /// All threads of the block execute it, and have read what they need of the k-tile.
     #[inline(always)]
     unsafe fn advance(&mut self) {
-        wait_for_next::<STAGES>();
-        thread::sync_threads();
+        self.wait();
         self.read = after(self.read, Self::STAGE_BYTES, STAGES);
+    }
+
+    /// Waits until what is read next has arrived, of `STAGES` − 1 k-tiles that are in flight.
+    #[inline(always)]
+    fn wait(&self) {
+        match STAGES - usize::from(Self::READS_NEXT) {
+            2 => async_copy::wait_group::<0>(),
+            3 => async_copy::wait_group::<1>(),
+            _ => async_copy::wait_group::<2>(),
+        }
+        thread::sync_threads();
     }
 
     /// The tiles of A and B that are read.
     #[inline(always)]
-    fn tiles(&self) -> [SharedAddress; 2] {
-        let stage = SharedAddress::of(self.memory).at(self.read);
-        [stage, stage.at(tile_bytes(BM) as u32)]
+    fn tiles(&self) -> [TilePair; 2] {
+        let memory = SharedAddress::of(self.memory);
+        let next = after(self.read, Self::STAGE_BYTES, STAGES);
+        [0, Self::TILE_A_BYTES as u32].map(|tile| TilePair {
+            tile: memory.at(self.read + tile),
+            next: memory.at(next + tile),
+        })
     }
 }
 
@@ -234,15 +233,13 @@ pub unsafe fn for_each_k_tile<
     const BN: usize,
     const THREADS: usize,
     const STAGES: usize,
-    const VECTORS_A: usize,
-    const VECTORS_B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
 >(
     memory: *mut u8,
     panels: [Panel<E::Stored>; 2],
     k_extent: u32,
-    mut consume: impl FnMut([SharedAddress; 2]),
+    mut consume: impl FnMut([TilePair; 2]),
 ) {
     let k_tiles = k_extent.div_ceil(E::BK as u32);
     if k_tiles == 0 {
@@ -252,22 +249,13 @@ pub unsafe fn for_each_k_tile<
     // were waited for by the threads that started them, or stores were made, and a barrier. The
     // other conditions are those of this function.
     unsafe {
-        let mut pipeline = Pipeline::<
-            E,
-            BM,
-            BN,
-            THREADS,
-            STAGES,
-            VECTORS_A,
-            VECTORS_B,
-            LAYOUT_A,
-            LAYOUT_B,
-        >::start(memory, panels, k_extent);
+        let mut pipeline = Pipeline::<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>::start(
+            memory, panels, k_extent,
+        );
         for _ in 0..k_tiles {
             // The stage that the k-tile before was read from is filled again.
             pipeline.start_copies();
             consume(pipeline.tiles());
-            pipeline.store();
             pipeline.advance();
         }
         async_copy::wait_group::<0>();
@@ -291,8 +279,6 @@ pub unsafe fn main_loop<
     const MMAS_N: usize,
     const THREADS: usize,
     const STAGES: usize,
-    const VECTORS_A: usize,
-    const VECTORS_B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
 >(
@@ -306,17 +292,28 @@ pub unsafe fn main_loop<
         assert!(MMAS_N.is_multiple_of(2) && K_BLOCKS.is_multiple_of(2));
     }
     let warp = WarpTile::of_this_warp(BN, [MMAS_M * MMA_M, MMAS_N * MMA_N]);
+    let is_any = const { LAYOUT_A == layout::ANY && LAYOUT_B == layout::ANY };
+    let panels = panels();
+    let readers = [
+        TileReader::new::<E, BM>(&panels[0]),
+        TileReader::new::<E, BN>(&panels[1]),
+    ];
     let load =
-        |fragments: &mut Fragments<MMAS_M, MMAS_N>, [a, b]: [SharedAddress; 2], k_block: usize| {
+        |fragments: &mut Fragments<MMAS_M, MMAS_N>, [a, b]: [TilePair; 2], k_block: usize| {
             // SAFETY: the pipeline has waited for the tiles, and the whole warp is here.
             unsafe {
+                if is_any {
+                    fragments.a = readers[0].load_a::<E, BM, MMAS_M>(a, warp.row, k_block);
+                    fragments.b = readers[1].load_b::<E, BN, MMAS_N>(b, warp.column, k_block);
+                    return;
+                }
                 for i in 0..MMAS_M {
                     let row = warp.row + i * MMA_M;
-                    fragments.a[i] = operand::load_a::<E, LAYOUT_A, BM>(a, row, k_block);
+                    fragments.a[i] = operand::load_a::<E, LAYOUT_A, BM>(a.tile, row, k_block);
                 }
                 for j in 0..MMAS_N / 2 {
                     let column = warp.column + 2 * j * MMA_N;
-                    let [left, right] = operand::load_b::<E, LAYOUT_B, BN>(b, column, k_block);
+                    let [left, right] = operand::load_b::<E, LAYOUT_B, BN>(b.tile, column, k_block);
                     fragments.b[2 * j] = left;
                     fragments.b[2 * j + 1] = right;
                 }
@@ -334,17 +331,18 @@ pub unsafe fn main_loop<
     };
     // SAFETY: integers are zero.
     let mut fragments: [Fragments<MMAS_M, MMAS_N>; 2] = unsafe { core::mem::zeroed() };
-    // Where lanes load 32-bit elements one by one, a second set of fragments spills.
+    // Where lanes load elements one by one, a second set of fragments spills.
     let is_prefetched = const {
-        !(E::BYTES == 4
-            && (LAYOUT_A == layout::MN_MAJOR_VECTORS || LAYOUT_B == layout::MN_MAJOR_VECTORS))
+        !(LAYOUT_A == layout::ANY
+            || E::BYTES == 4
+                && (LAYOUT_A == layout::MN_MAJOR_VECTORS || LAYOUT_B == layout::MN_MAJOR_VECTORS))
     };
     if !is_prefetched {
         // SAFETY: the contract is that of this function.
         unsafe {
-            for_each_k_tile::<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>(
+            for_each_k_tile::<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>(
                 memory,
-                panels(),
+                panels,
                 k_extent,
                 |tiles| {
                     for k_block in 0..K_BLOCKS {
@@ -362,17 +360,9 @@ pub unsafe fn main_loop<
     }
     // SAFETY: as for `for_each_k_tile`.
     unsafe {
-        let mut pipeline = Pipeline::<
-            E,
-            BM,
-            BN,
-            THREADS,
-            STAGES,
-            VECTORS_A,
-            VECTORS_B,
-            LAYOUT_A,
-            LAYOUT_B,
-        >::start(memory, panels(), k_extent);
+        let mut pipeline = Pipeline::<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>::start(
+            memory, panels, k_extent,
+        );
         for k_tile in 0..k_tiles {
             for k_block in 0..K_BLOCKS {
                 load(&mut fragments[k_block % 2], pipeline.tiles(), k_block);
@@ -386,7 +376,6 @@ pub unsafe fn main_loop<
                     warp_mma(accumulators, &fragments[(k_block + 1) % 2]);
                 }
             }
-            pipeline.store();
             pipeline.advance();
         }
         warp_mma(accumulators, &fragments[(K_BLOCKS - 1) % 2]);
@@ -403,15 +392,5 @@ fn after(stage: u32, stage_bytes: usize, stages: usize) -> u32 {
         0
     } else {
         next
-    }
-}
-
-/// Waits until the copies of the next k-tile have arrived, of `STAGES` − 1 that are in flight.
-#[inline(always)]
-fn wait_for_next<const STAGES: usize>() {
-    match STAGES {
-        2 => async_copy::wait_group::<0>(),
-        3 => async_copy::wait_group::<1>(),
-        _ => async_copy::wait_group::<2>(),
     }
 }

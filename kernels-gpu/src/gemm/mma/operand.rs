@@ -1,5 +1,6 @@
-//! Operands of `mma.sync` in shared memory: how a tile lies there, how it is copied, and how a warp
-//! takes its fragments from it.
+//! Operands of `mma.sync` in shared memory: how a tile whose rows begin at multiples of 16 bytes
+//! lies there, and how a warp takes its fragments from it. Those of other rows are in
+//! [`unaligned`](super::unaligned), copies in [`loader`](super::loader).
 //!
 //! # Layout
 //! A tile of either operand has [`BK_BYTES`] bytes along k, and BMN rows of A or columns of B. It
@@ -17,11 +18,10 @@
 //! [`mma_bf16`](crate::ladder::matmul::mma).
 
 use crate::gemm::copy::layout;
-use cuda_std::async_copy::{self, SharedAddress};
+use cuda_std::async_copy::SharedAddress;
 use cuda_std::matrix;
 use cuda_std::mma::{Bf16, F16, Input, S8, Tf32};
 use cuda_std::prelude::*;
-use cuda_std::vector::{U32x4, Vector};
 
 /// Bytes of a vector, the unit of copies and of fragments.
 pub const VECTOR_BYTES: usize = 16;
@@ -30,7 +30,7 @@ pub const VECTOR_BYTES: usize = 16;
 pub const BK_BYTES: usize = 64;
 
 /// Vectors of a row of a K-major tile.
-const ROW_VECTORS: usize = BK_BYTES / VECTOR_BYTES;
+pub(super) const ROW_VECTORS: usize = BK_BYTES / VECTOR_BYTES;
 
 /// Bytes along k of a k-block, which one MMA takes.
 const MMA_K_BYTES: usize = 32;
@@ -62,15 +62,11 @@ pub trait TileElement {
     /// Elements along k of a k-tile.
     const BK: usize = BK_BYTES / Self::ELEMENT_BYTES;
 
+    /// Elements, neighbours along k, that a lane has in a register of a fragment, or takes at once.
+    const NEIGHBOURS: usize = 4 / Self::ELEMENT_BYTES;
+
     /// What the index of a vector in row `k` of an MN-major tile is XORed with.
     fn swizzle(k: usize) -> usize;
-
-    /// Loads `count` ≤ [`VECTOR`](Self::VECTOR) elements, `stride` elements apart, as a vector
-    /// whose other elements are zeros.
-    ///
-    /// # Safety
-    /// These elements are readable, and no thread writes them.
-    unsafe fn gather(from: *const Self::Stored, stride: usize, count: u32) -> [u32; 4];
 
     /// The offset of an element of an MN-major tile of `BMN` columns, in bytes.
     #[inline(always)]
@@ -112,7 +108,7 @@ pub trait TensorElement: TileElement + Input {
 /// The offset of a vector of a K-major tile, in bytes. Two rows fill all banks once, so the index
 /// is XORed with the row's second bit and up.
 #[inline(always)]
-fn k_major_offset(row: usize, vector: usize) -> u32 {
+pub(super) fn k_major_offset(row: usize, vector: usize) -> u32 {
     (row * BK_BYTES + (vector ^ (row / 2 % ROW_VECTORS)) * VECTOR_BYTES) as u32
 }
 
@@ -140,21 +136,6 @@ macro_rules! elements_of_16_bits {
                 #[inline(always)]
                 fn swizzle(k: usize) -> usize {
                     k % 8
-                }
-
-                #[inline(always)]
-                unsafe fn gather(from: *const u16, stride: usize, count: u32) -> [u32; 4] {
-                    let mut elements = [0; 8];
-                    for e in 0..8 {
-                        if (e as u32) < count {
-                            // SAFETY: it is one of the elements of this function's contract.
-                            elements[e] = unsafe { *from.wrapping_add(e * stride) };
-                        }
-                    }
-                    let pair = |i: usize| {
-                        u32::from(elements[2 * i]) | u32::from(elements[2 * i + 1]) << 16
-                    };
-                    [pair(0), pair(1), pair(2), pair(3)]
                 }
             }
 
@@ -199,19 +180,6 @@ impl TileElement for S8 {
     fn swizzle(_: usize) -> usize {
         0
     }
-
-    #[inline(always)]
-    unsafe fn gather(from: *const i8, stride: usize, count: u32) -> [u32; 4] {
-        let mut words = [0; 4];
-        for e in 0..16 {
-            if (e as u32) < count {
-                // SAFETY: it is one of the elements of this function's contract.
-                let element = unsafe { *from.wrapping_add(e * stride) };
-                words[e / 4] |= u32::from(element as u8) << (e % 4 * 8);
-            }
-        }
-        words
-    }
 }
 
 impl TensorElement for S8 {
@@ -237,18 +205,6 @@ impl TileElement for Tf32 {
     fn swizzle(k: usize) -> usize {
         // Lanes read 8 elements, two vectors, of each of 4 rows.
         2 * (k % 4)
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: *const f32, stride: usize, count: u32) -> [u32; 4] {
-        let mut elements = [0; 4];
-        for e in 0..4 {
-            if (e as u32) < count {
-                // SAFETY: it is one of the elements of this function's contract.
-                elements[e] = unsafe { *from.wrapping_add(e * stride) }.to_bits();
-            }
-        }
-        elements
     }
 }
 
@@ -293,12 +249,6 @@ impl TensorElement for Tf32 {
     }
 }
 
-/// Whether tiles of this layout are K-major in shared memory. Those of any layout are, however they
-/// lie in global memory.
-const fn is_k_major(of: u32) -> bool {
-    of == layout::K_MAJOR_VECTORS || of == layout::ANY
-}
-
 /// The fragment of A for the MMA of rows `row` and on, in k-block `k_block`.
 ///
 /// # Safety
@@ -311,7 +261,7 @@ pub unsafe fn load_a<E: TensorElement, const LAYOUT: u32, const BM: usize>(
 ) -> [u32; 4] {
     // SAFETY: the contract is that of this function.
     unsafe {
-        if is_k_major(LAYOUT) {
+        if LAYOUT == layout::K_MAJOR_VECTORS {
             let [lane_row, vector] = by_columns();
             matrix::load_4(tile.at(k_major_offset(row + lane_row, 2 * k_block + vector)))
         } else {
@@ -332,7 +282,7 @@ pub unsafe fn load_b<E: TensorElement, const LAYOUT: u32, const BN: usize>(
 ) -> [[u32; 2]; 2] {
     // SAFETY: the contract is that of this function.
     unsafe {
-        if is_k_major(LAYOUT) {
+        if LAYOUT == layout::K_MAJOR_VECTORS {
             let [lane_row, vector] = by_rows();
             let offset = k_major_offset(column + lane_row, 2 * k_block + vector);
             let [a, b, c, d] = matrix::load_4(tile.at(offset));
@@ -365,230 +315,4 @@ pub unsafe fn load_mn_major_word<E: TileElement, const BMN: usize>(
 ) -> u32 {
     // SAFETY: the contract says that the tile is complete.
     unsafe { matrix::load_word(tile.at(E::mn_major_offset::<BMN>(k, i))) }
-}
-
-/// The operand of a block, in global memory: `BMN` rows of A or columns of B, and some of k.
-#[derive(Clone, Copy)]
-pub struct Panel<T> {
-    /// The matrix's first element.
-    pub matrix: *const T,
-    /// The leading dimension, in elements.
-    pub leading: u32,
-    /// Whether its rows, as they are stored, extend along k.
-    pub k_major: bool,
-    /// Extent of the matrix along m or n.
-    pub extent: u32,
-    /// First row of A, or column of B.
-    pub first: u32,
-    /// First element along k.
-    pub start: u32,
-}
-
-/// Copies the k-tiles of an operand to shared memory, by `THREADS` threads: by asynchronous copies
-/// of vectors, or of any layout by loads of single elements, of which a vector is stored at a time.
-///
-/// Elements outside of the operand become zeros.
-pub struct Loader<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize> {
-    /// This thread's first vector of the next k-tile.
-    from: *const E::Stored,
-    /// Elements from one k-tile to the next.
-    advance: u32,
-    /// Elements from one vector of this thread to its next.
-    step: u32,
-    /// Of a K-major operand: rows from this thread's first on. Of an MN-major one whose copies are
-    /// of vectors: bytes of this thread's vectors that the operand has.
-    inside: u32,
-    /// Of any layout: elements from one to the next in a vector.
-    stride: u32,
-    /// Of any layout: whether the rows of the operand extend along k.
-    is_k_major: bool,
-    /// Row and vector of this thread's first one in a tile.
-    first: [u32; 2],
-}
-
-/// The vectors of a thread that were loaded, and are not stored yet. Asynchronous copies need none.
-pub type Held<const VECTORS: usize> = [[u32; 4]; VECTORS];
-
-impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
-    Loader<E, LAYOUT, BMN, THREADS>
-{
-    /// Vectors of a thread in a tile.
-    pub const VECTORS: usize = BMN * ROW_VECTORS / THREADS;
-
-    /// Vectors of a row of an MN-major tile.
-    const MN_VECTORS: usize = BMN / E::VECTOR;
-
-    /// The loader of this thread.
-    #[inline(always)]
-    pub fn new(panel: &Panel<E::Stored>) -> Self {
-        const {
-            assert!(
-                LAYOUT == layout::K_MAJOR_VECTORS
-                    || LAYOUT == layout::MN_MAJOR_VECTORS
-                    || LAYOUT == layout::ANY
-            );
-            assert!(THREADS.is_multiple_of(ROW_VECTORS) && BMN.is_multiple_of(THREADS / 4));
-            assert!(LAYOUT != layout::ANY || THREADS.is_multiple_of(BMN));
-            assert!(
-                LAYOUT != layout::MN_MAJOR_VECTORS
-                    || THREADS.is_multiple_of(Self::MN_VECTORS) && Self::MN_VECTORS >= 8
-            );
-        }
-        let t = thread::thread_idx_x();
-        let (leading, first) = (panel.leading as usize, panel.first);
-        let at = |i: u32, k: u32| match panel.k_major {
-            true => (first + i) as usize * leading + (panel.start + k) as usize,
-            false => (panel.start + k) as usize * leading + (first + i) as usize,
-        };
-        let rows = |i: u32| panel.extent.saturating_sub(first + i);
-        let bk = E::BK as u32;
-        match LAYOUT {
-            layout::K_MAJOR_VECTORS => {
-                let [row, vector] = [t / ROW_VECTORS as u32, t % ROW_VECTORS as u32];
-                Loader {
-                    from: panel
-                        .matrix
-                        .wrapping_add(at(row, vector * E::VECTOR as u32)),
-                    advance: bk,
-                    step: (THREADS / ROW_VECTORS) as u32 * panel.leading,
-                    inside: rows(row),
-                    stride: 1,
-                    is_k_major: true,
-                    first: [row, vector],
-                }
-            }
-            layout::MN_MAJOR_VECTORS => {
-                let [k, vector] = [t / Self::MN_VECTORS as u32, t % Self::MN_VECTORS as u32];
-                let column = vector * E::VECTOR as u32;
-                Loader {
-                    from: panel.matrix.wrapping_add(at(column, k)),
-                    advance: bk * panel.leading,
-                    step: (THREADS / Self::MN_VECTORS) as u32 * panel.leading,
-                    inside: rows(column).min(E::VECTOR as u32) * E::ELEMENT_BYTES as u32,
-                    stride: 1,
-                    is_k_major: false,
-                    first: [k, vector],
-                }
-            }
-            _ => {
-                // Neighbours in global memory are loaded by neighbouring threads where rows extend
-                // along m or n. Where they extend along k, the L1 cache keeps them for one thread.
-                let [row, vector] = match panel.k_major {
-                    true => [t / ROW_VECTORS as u32, t % ROW_VECTORS as u32],
-                    false => [t % BMN as u32, t / BMN as u32],
-                };
-                let per_k = if panel.k_major { 1 } else { panel.leading };
-                let passes = [
-                    (THREADS / ROW_VECTORS) as u32 * panel.leading,
-                    (THREADS / BMN * E::VECTOR) as u32 * per_k,
-                ];
-                Loader {
-                    from: panel
-                        .matrix
-                        .wrapping_add(at(row, vector * E::VECTOR as u32)),
-                    advance: bk * per_k,
-                    step: passes[usize::from(!panel.k_major)],
-                    inside: rows(row),
-                    stride: per_k,
-                    is_k_major: panel.k_major,
-                    first: [row, vector],
-                }
-            }
-        }
-    }
-
-    /// Rows and vectors from this thread's first vector to its vector `index`, in a K-major tile.
-    #[inline(always)]
-    fn distance(&self, index: usize, along_rows: bool) -> [usize; 2] {
-        match along_rows {
-            true => [index * (THREADS / ROW_VECTORS), 0],
-            false => [0, index * (THREADS / BMN)],
-        }
-    }
-
-    /// Starts to copy the next k-tile, of which the operand has `k_extent` elements along k, to
-    /// `stage`; where not `enabled`, does nothing. Vectors that the thread has to store itself are
-    /// returned: see [`store`](Self::store).
-    ///
-    /// # Safety
-    /// Where `enabled`, the operand is as [`Panel`] says, and no other access touches the stage
-    /// before the copies are complete. Rows start at multiples of 16 bytes where `LAYOUT` is one of
-    /// vectors.
-    #[inline(always)]
-    pub unsafe fn start_copies<const VECTORS: usize>(
-        &mut self,
-        stage: SharedAddress,
-        k_extent: u32,
-        enabled: bool,
-    ) -> Held<VECTORS> {
-        const { assert!(VECTORS == Self::VECTORS) };
-        let mut held = [[0; 4]; VECTORS];
-        let [first, second] = self.first.map(|index| index as usize);
-        for index in 0..VECTORS {
-            let from = self.from.wrapping_add(index * self.step as usize);
-            // SAFETY: bytes and elements outside of the operand are not read, by the conditions.
-            // Vectors lie inside of the stage by the assertions of `new`.
-            unsafe {
-                match LAYOUT {
-                    layout::K_MAJOR_VECTORS => {
-                        let [rows, _] = self.distance(index, true);
-                        let elements_k = k_extent.saturating_sub((second * E::VECTOR) as u32);
-                        let bytes = (elements_k * E::ELEMENT_BYTES as u32).min(VECTOR_BYTES as u32);
-                        let bytes = if (rows as u32) < self.inside {
-                            bytes
-                        } else {
-                            0
-                        };
-                        let to = stage.at(k_major_offset(first + rows, second));
-                        async_copy::copy_16_partial_if(to, from, bytes, enabled);
-                    }
-                    layout::MN_MAJOR_VECTORS => {
-                        let k = first + index * (THREADS / Self::MN_VECTORS);
-                        let bytes = if (k as u32) < k_extent {
-                            self.inside
-                        } else {
-                            0
-                        };
-                        let offset = E::mn_major_offset::<BMN>(k, second * E::VECTOR);
-                        async_copy::copy_16_partial_if(stage.at(offset), from, bytes, enabled);
-                    }
-                    _ => {
-                        let [rows, vectors] = self.distance(index, self.is_k_major);
-                        let k = ((second + vectors) * E::VECTOR) as u32;
-                        let elements_k = k_extent.saturating_sub(k).min(E::VECTOR as u32);
-                        let exists = enabled && (rows as u32) < self.inside;
-                        let count = if exists { elements_k } else { 0 };
-                        held[index] = E::gather(from, self.stride as usize, count);
-                    }
-                }
-            }
-        }
-        self.from = self.from.wrapping_add(self.advance as usize);
-        held
-    }
-
-    /// Stores the vectors that [`start_copies`](Self::start_copies) returned to their stage; where
-    /// not `enabled`, does nothing.
-    ///
-    /// # Safety
-    /// `stage` is that of these copies, and no other access touches it before the next barrier.
-    #[inline(always)]
-    pub unsafe fn store<const VECTORS: usize>(
-        &self,
-        stage: *mut u8,
-        held: &Held<VECTORS>,
-        enabled: bool,
-    ) {
-        if LAYOUT != layout::ANY || !enabled {
-            return;
-        }
-        let [row, vector] = self.first.map(|index| index as usize);
-        for index in 0..VECTORS {
-            let [rows, vectors] = self.distance(index, self.is_k_major);
-            let offset = k_major_offset(row + rows, vector + vectors);
-            // SAFETY: the vector lies inside of the stage by the assertions of `new`, aligned to
-            // 16.
-            unsafe { U32x4::store(stage.wrapping_add(offset as usize).cast(), held[index]) };
-        }
-    }
 }

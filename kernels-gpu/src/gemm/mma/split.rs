@@ -38,15 +38,16 @@
 //! Precision Accuracy from Tensor Cores While Surpassing the FP32 Theoretical Peak Performance",
 //! IJHPCA 36 (2022).
 
+use super::loader::Panel;
 use super::multistage::{Accumulators, WarpTile, for_each_k_tile};
-use super::operand::{self, MMA_M, MMA_N, Panel, TileElement};
+use super::operand::{self, MMA_M, MMA_N, TileElement};
+use super::unaligned::{TilePair, TileReader};
 use crate::gemm::copy::layout;
 use core::sync::atomic::Ordering::Relaxed;
-use cuda_std::async_copy::SharedAddress;
 use cuda_std::atomic::{self, AtomicU32};
 use cuda_std::float16::{PackX2, bf16};
 use cuda_std::hint::{opaque, rolled};
-use cuda_std::mma::{Bf16, Input, Tf32};
+use cuda_std::mma::{Bf16, Input};
 use cuda_std::prelude::*;
 
 /// An f32 that is multiplied as three bfloat16.
@@ -56,16 +57,12 @@ pub struct SplitF32;
 impl TileElement for SplitF32 {
     type Stored = f32;
 
+    const NEIGHBOURS: usize = 4;
+
     /// Lanes read 8 elements, two vectors, of each of 4 rows that are 4 apart.
     #[inline(always)]
     fn swizzle(k: usize) -> usize {
         2 * (k / 4 % 4)
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: *const f32, stride: usize, count: u32) -> [u32; 4] {
-        // SAFETY: the contract is that of this function.
-        unsafe { Tf32::gather(from, stride, count) }
     }
 }
 
@@ -192,32 +189,32 @@ pub unsafe fn is_left_out(range: *const Range, k: u32) -> bool {
     thread::sync_threads_or(u32::from(is_inside)) != 0
 }
 
-/// Whether tiles of this layout are K-major in shared memory.
-const fn is_k_major(of: u32) -> bool {
-    of != layout::MN_MAJOR_VECTORS
-}
-
-/// Four neighbours along k of row or column `i` of a tile of `BMN`: those of this lane's index in
-/// its group of four.
+/// Four neighbours along k of a row or column of a tile of `BMN`: of the one that lies as far
+/// behind `first`, a multiple of 8, as this lane's group of four behind the first group, those of
+/// the lane's index in its group.
 ///
 /// # Safety
-/// The tile is complete.
+/// The tiles are complete, and `reader` is the one for them.
 #[inline(always)]
 unsafe fn load<E: TileElement, const LAYOUT: u32, const BMN: usize>(
-    tile: SharedAddress,
-    i: usize,
+    tiles: TilePair,
+    first: usize,
+    reader: &TileReader,
 ) -> [u32; 4] {
-    let t = warp::lane_id() as usize % 4;
-    // SAFETY: the tile is complete by the contract, and row and vector are inside of it.
+    let lane = warp::lane_id() as usize;
+    let (i, t) = (first + lane / 4, lane % 4);
+    // SAFETY: the tiles are complete by the contract, and row and vector are inside of one.
     unsafe {
-        if is_k_major(LAYOUT) {
-            operand::load_k_major_vector(tile, i, t)
-        } else {
-            let mut four = [0; 4];
-            for e in 0..4 {
-                four[e] = operand::load_mn_major_word::<E, BMN>(tile, i, 4 * t + e);
+        match LAYOUT {
+            layout::ANY => reader.four::<E, BMN>(tiles, first),
+            layout::K_MAJOR_VECTORS => operand::load_k_major_vector(tiles.tile, i, t),
+            _ => {
+                let mut four = [0; 4];
+                for e in 0..4 {
+                    four[e] = operand::load_mn_major_word::<E, BMN>(tiles.tile, i, 4 * t + e);
+                }
+                four
             }
-            four
         }
     }
 }
@@ -236,8 +233,6 @@ pub unsafe fn main_loop<
     const MMAS_N: usize,
     const THREADS: usize,
     const STAGES: usize,
-    const VECTORS_A: usize,
-    const VECTORS_B: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
 >(
@@ -248,29 +243,35 @@ pub unsafe fn main_loop<
 ) {
     const { assert!(BM * BN / (MMAS_M * MMA_M * MMAS_N * MMA_N) * 32 == THREADS) };
     let warp = WarpTile::of_this_warp(BN, [MMAS_M * MMA_M, MMAS_N * MMA_N]);
-    let group = thread::thread_idx_x() as usize % 32 / 4;
+    let [panel_a, panel_b] = panels();
+    let readers = [
+        TileReader::new::<E, BM>(&panel_a),
+        TileReader::new::<E, BN>(&panel_b),
+    ];
     let mut least = u32::MAX;
     // SAFETY: the conditions are those of this function. Tiles are read after the pipeline has
     // waited for them. No branch around an MMA depends on the lane.
     unsafe {
-        for_each_k_tile::<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>(
+        for_each_k_tile::<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>(
             memory,
-            panels(),
+            [panel_a, panel_b],
             k_extent,
             |[tile_a, tile_b]| {
                 let mut a = [[[[0; 2]; TERMS]; 2]; MMAS_M];
                 for i in 0..MMAS_M {
                     for half in 0..2 {
-                        let row = warp.row + i * MMA_M + group + 8 * half;
-                        a[i][half] = split(load::<E, LAYOUT_A, BM>(tile_a, row), &mut least);
+                        let row = warp.row + i * MMA_M + 8 * half;
+                        let four = load::<E, LAYOUT_A, BM>(tile_a, row, &readers[0]);
+                        a[i][half] = split(four, &mut least);
                     }
                 }
                 // Columns in pairs: enough MMAs that do not wait for each other, in few registers.
                 for pair in 0..MMAS_N / 2 {
                     let mut b = [[[0; 2]; TERMS]; 2];
                     for j in 0..2 {
-                        let column = warp.column + (2 * pair + j) * MMA_N + group;
-                        b[j] = split(load::<E, LAYOUT_B, BN>(tile_b, column), &mut least);
+                        let column = warp.column + (2 * pair + j) * MMA_N;
+                        let four = load::<E, LAYOUT_B, BN>(tile_b, column, &readers[1]);
+                        b[j] = split(four, &mut least);
                     }
                     let fragment = |i: usize, term: usize| {
                         let [upper, lower] = [a[i][0][term], a[i][1][term]];

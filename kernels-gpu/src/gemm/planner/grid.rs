@@ -50,14 +50,14 @@ impl KernelSet {
         ];
         let blocks = grid[0] * grid[1] * grid[2];
         let busiest = blocks.div_ceil(u64::from(problem.multiprocessors));
-        let cost = TileCost::of(self.costs, tile);
+        let cost = TileCost::of(self.costs_of(tile), tile);
         let plan = self.grid_plan(tile, problem, grid, split_k);
         let whole_k_tiles = u64::from(split_k).next_multiple_of(bk.into()) as f64;
         let work = main_loop(&cost, whole_k_tiles) * self.longer(tile, problem, &plan);
         // Rows of partial sums are of vectors.
         let epilogue = epilogue(&cost, problem.c_vectors || splits > 1);
         let [main_loops, epilogues] = cost.tiles(tile, busiest, work, epilogue);
-        let clocks = self.launch.start + self.beside_memory(problem, main_loops + epilogues);
+        let clocks = self.launch.start + self.beside_memory(tile, problem, main_loops + epilogues);
         if splits == 1 {
             return Some((clocks, plan));
         }
@@ -94,7 +94,7 @@ impl KernelSet {
         {
             return None;
         }
-        let cost = TileCost::of(self.costs, tile);
+        let cost = TileCost::of(self.costs_of(tile), tile);
         let epilogue = epilogue(&cost, problem.c_vectors);
         let work = main_loop(&cost, k.into()) * tile.blocks_per_sm as f64;
         let splits_that_fit = (wave / last).min(MAX_STREAM_K_SPLITS);
@@ -137,7 +137,7 @@ impl KernelSet {
         let busy = (waves * work + last_wave) * self.longer(tile, problem, &plan)
             + (waves + 1.0) * epilogue
             + (self.launch.last_block).clocks(0, f64::from(splits) * split_bytes);
-        let clocks = self.launch.start + self.beside_memory(problem, busy);
+        let clocks = self.launch.start + self.beside_memory(tile, problem, busy);
         let plan = GemmPlan {
             decomposition: Decomposition::StreamK(StreamK {
                 data_parallel_tiles: (tiles - last) as u32,
@@ -181,13 +181,18 @@ impl KernelSet {
         }
     }
 
+    /// The costs of tiles of such operands.
+    fn costs_of(&self, tile: &TileConfig) -> &'static [TileCost] {
+        match tile.layouts {
+            [layout::ANY, layout::ANY] if self.whole_k_tiles => self.unaligned_costs,
+            _ => self.costs,
+        }
+    }
+
     /// How many times as long the main loop takes where operands are loaded by elements.
     fn longer(&self, tile: &TileConfig, problem: &GemmProblem, plan: &GemmPlan) -> f64 {
         if self.whole_k_tiles {
-            return match tile.layouts {
-                [layout::ANY, layout::ANY] => self.by_elements,
-                _ => 1.0,
-            };
+            return 1.0;
         }
         let promotes = plan.promotion_interval != promotion::NEVER;
         let [k_major, mn_major] = if tile.blocks_per_sm == 1 {
@@ -206,11 +211,15 @@ impl KernelSet {
     }
 
     /// Clocks of tiles that take `clocks` by themselves, while A, B and C are loaded and stored.
-    fn beside_memory(&self, problem: &GemmProblem, clocks: f64) -> f64 {
+    fn beside_memory(&self, tile: &TileConfig, problem: &GemmProblem, clocks: f64) -> f64 {
         let [m, n, k] = problem.extents.map(f64::from);
-        let elements = f64::from(problem.batch) * (m * k + k * n + m * n);
-        let bytes = elements * f64::from(self.element_bytes);
-        cost::overlapped(clocks, bytes / self.launch.memory_bytes)
+        let inputs = (m * k + k * n) * f64::from(self.input_bytes);
+        let bytes = f64::from(problem.batch) * (inputs + m * n * f64::from(self.element_bytes));
+        let per_clock = match tile.layouts {
+            [layout::ANY, layout::ANY] => self.launch.unaligned_bytes,
+            _ => self.launch.memory_bytes,
+        };
+        cost::overlapped(clocks, bytes / per_clock)
     }
 
     /// The launch of the reduction kernel for `splits` splits.

@@ -3,7 +3,7 @@
 use super::cost::{self, LaunchCost, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
-use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm, integer};
+use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm, gemm_sm_90a, integer};
 use crate::gemm::scheduler::persistent::ReductionMode;
 use crate::gemm::simt::{portable, sgemm, sgemm_sm_90a};
 use crate::gemm::tile_config::TileConfig;
@@ -18,6 +18,8 @@ pub struct KernelSet {
     pub persistent_tiles: &'static [&'static [TileConfig]],
     /// The kernel of [lists of GEMMs](crate::gemm::wgmma::grouped), where there is one.
     pub grouped: Option<&'static TileConfig>,
+    /// The kernels that take operands as they lie, where the persistent ones ask for copies.
+    pub as_they_lie: Option<&'static KernelSet>,
     /// The compute capability of the module that has the kernels of these tiles, times 10.
     pub compute_capability: u32,
     /// The GEMV kernels, where there are any: GEMV N of 1 and of 4 rows, GEMV T of 1 and of 4, each
@@ -25,6 +27,8 @@ pub struct KernelSet {
     pub gemv_kernels: Option<[(&'static str, u64); 4]>,
     /// The reduction kernel, with the compute capability of its module, times 10.
     pub reduce: (&'static str, u32),
+    /// Bytes of an element of A and B.
+    pub(super) input_bytes: u32,
     /// Bytes of an accumulator. C has as many, or 2.
     pub element_bytes: u32,
     /// Whether the kernels of these tiles take a
@@ -36,8 +40,6 @@ pub struct KernelSet {
     /// Whether work units of these tiles begin at multiples of BK along k, as tiles of `mma.sync`
     /// ask.
     pub whole_k_tiles: bool,
-    /// How many times as long the main loop of these takes where operands are loaded by elements.
-    pub(super) by_elements: f64,
     /// What the main loop of small tiles takes longer for an operand that is copied by elements: a
     /// K-major one, and an MN-major one without vectors.
     pub(super) elements: [f64; 2],
@@ -54,8 +56,10 @@ pub struct KernelSet {
     /// Whether the costs of persistent tiles are those of the MMAs alone, to which what the L2
     /// cache takes is added.
     pub(super) counts_l2_rows: bool,
-    /// What the tiles take, and what those of persistent kernels take.
+    /// What the tiles take; where operands are [unaligned](crate::gemm::mma::unaligned); and what
+    /// those of persistent kernels take.
     pub(super) costs: &'static [TileCost],
+    pub(super) unaligned_costs: &'static [TileCost],
     pub(super) persistent_costs: &'static [TileCost],
 }
 
@@ -64,6 +68,7 @@ pub const SGEMM: KernelSet = KernelSet {
     tiles: sgemm::INSTANCES,
     persistent_tiles: &[],
     grouped: None,
+    as_they_lie: None,
     compute_capability: 80,
     gemv_kernels: Some([
         ("sgemv_n_1", 4),
@@ -72,11 +77,11 @@ pub const SGEMM: KernelSet = KernelSet {
         ("sgemv_t_4", 2),
     ]),
     reduce: ("sgemm_reduce", PORTABLE),
+    input_bytes: 4,
     element_bytes: 4,
     takes_fusion: false,
     persistent_takes_fusion: false,
     whole_k_tiles: false,
-    by_elements: cost::BY_ELEMENTS_32,
     elements: cost::ELEMENTS_F32,
     elements_alone: cost::K_MAJOR_ALONE_F32,
     launch: cost::GRID_F32,
@@ -88,6 +93,7 @@ pub const SGEMM: KernelSet = KernelSet {
     splits_operands: false,
     counts_l2_rows: false,
     costs: cost::F32,
+    unaligned_costs: &[],
     persistent_costs: &[],
 };
 
@@ -111,6 +117,7 @@ pub const DGEMM: KernelSet = KernelSet {
         ("dgemv_t_4", 1),
     ]),
     reduce: ("dgemm_reduce", PORTABLE),
+    input_bytes: 8,
     element_bytes: 8,
     elements: cost::ELEMENTS_F64,
     elements_alone: 0.0,
@@ -169,16 +176,47 @@ pub const OF_F16_TO_F16_80: KernelSet = by_warps_16(gemm::OF_F16, OF_F16_TO_F16.
 pub const OF_BF16_TO_BF16_80: KernelSet = by_warps_16(gemm::OF_BF16, OF_BF16_TO_BF16.reduce);
 
 /// TF32 by `mma.sync`, with a C of f32.
-pub const OF_TF32_80: KernelSet = by_warps(gemm::OF_TF32, SGEMM.reduce, cost::MMA_TF32);
+pub const OF_TF32_80: KernelSet = KernelSet {
+    unaligned_costs: cost::UNALIGNED_TF32,
+    ..by_warps(gemm::OF_TF32, SGEMM.reduce, cost::MMA_TF32)
+};
 
 /// f32 in terms of bf16 by `mma.sync`.
-pub const OF_F32_SPLIT_80: KernelSet =
-    by_warps(gemm::OF_F32_SPLIT, SGEMM.reduce, cost::MMA_F32_SPLIT);
+pub const OF_F32_SPLIT_80: KernelSet = KernelSet {
+    unaligned_costs: cost::UNALIGNED_F32_SPLIT,
+    ..by_warps(gemm::OF_F32_SPLIT, SGEMM.reduce, cost::MMA_F32_SPLIT)
+};
+
+/// f16 on compute capability 9.0, as operands lie, with accumulators and C of f32.
+const OF_F16_AS_IT_LIES: KernelSet = overlapping(OF_F16_80, gemm_sm_90a::OF_F16, SGEMM_90.reduce);
+
+/// bf16 in the same way.
+const OF_BF16_AS_IT_LIES: KernelSet =
+    overlapping(OF_BF16_80, gemm_sm_90a::OF_BF16, SGEMM_90.reduce);
+
+/// f16 in the same way, with a C of f16.
+const OF_F16_TO_F16_AS_IT_LIES: KernelSet = overlapping(
+    OF_F16_80,
+    gemm_sm_90a::OF_F16,
+    ("gemm_90_reduce_to_f16", HOPPER),
+);
+
+/// bf16 in the same way, with a C of bf16.
+const OF_BF16_TO_BF16_AS_IT_LIES: KernelSet = overlapping(
+    OF_BF16_80,
+    gemm_sm_90a::OF_BF16,
+    ("gemm_90_reduce_to_bf16", HOPPER),
+);
+
+/// TF32 in the same way, with a C of f32.
+const OF_TF32_AS_IT_LIES: KernelSet =
+    overlapping(OF_TF32_80, gemm_sm_90a::OF_TF32, SGEMM_90.reduce);
 
 /// i8 by `mma.sync`, with accumulators of i32, and any type of C.
 pub const OF_I8_80: KernelSet = KernelSet {
     takes_fusion: false,
-    by_elements: cost::BY_ELEMENTS_8,
+    input_bytes: 1,
+    unaligned_costs: cost::UNALIGNED_8,
     reductions: &[ReductionMode::LastBlock],
     ..by_warps(integer::OF_I8, NO_REDUCTION, cost::MMA_I8)
 };
@@ -186,33 +224,41 @@ pub const OF_I8_80: KernelSet = KernelSet {
 /// f16 by warpgroups, with accumulators and C of f32.
 pub const OF_F16_90: KernelSet = KernelSet {
     grouped: Some(&grouped::OF_F16),
+    as_they_lie: Some(&OF_F16_AS_IT_LIES),
     ..fusing(by_warpgroups(kernels::OF_F16, "add_parts_f32"))
 };
 
 /// bf16 by warpgroups, with accumulators and C of f32.
 pub const OF_BF16_90: KernelSet = KernelSet {
     grouped: Some(&grouped::OF_BF16),
+    as_they_lie: Some(&OF_BF16_AS_IT_LIES),
     ..fusing(by_warpgroups(kernels::OF_BF16, "add_parts_f32"))
 };
 
 /// f16 by warpgroups, with a C of f16.
 pub const OF_F16_TO_F16_90: KernelSet = KernelSet {
     grouped: Some(&grouped::OF_F16),
+    as_they_lie: Some(&OF_F16_TO_F16_AS_IT_LIES),
     ..fusing(by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16"))
 };
 
 /// bf16 by warpgroups, with a C of bf16.
 pub const OF_BF16_TO_BF16_90: KernelSet = KernelSet {
     grouped: Some(&grouped::OF_BF16),
+    as_they_lie: Some(&OF_BF16_TO_BF16_AS_IT_LIES),
     ..fusing(by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16"))
 };
 
 /// TF32 by warpgroups, with a C of f32. B is K-major.
-pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
+pub const OF_TF32_90: KernelSet = KernelSet {
+    as_they_lie: Some(&OF_TF32_AS_IT_LIES),
+    ..by_warpgroups(kernels::OF_TF32, "add_parts_f32")
+};
 
 /// i8 by warpgroups, with accumulators of i32, and a C of i32 or f32.
 pub const OF_I8_90: KernelSet = KernelSet {
     reductions: &[ReductionMode::LastBlock],
+    as_they_lie: Some(&OF_I8_80),
     ..of_8_bits(&[integer_90::OF_I8])
 };
 
@@ -270,6 +316,7 @@ const fn portable_16_bits(tiles: &'static [TileConfig], reduce: (&'static str, u
         tiles,
         gemv_kernels: None,
         reduce,
+        input_bytes: 2,
         launch: cost::GRID,
         ..SGEMM_PORTABLE
     }
@@ -283,8 +330,10 @@ const fn by_warps(
 ) -> KernelSet {
     KernelSet {
         compute_capability: 80,
+        input_bytes: 4,
         takes_fusion: true,
         whole_k_tiles: true,
+        launch: cost::GRID_MMA,
         costs,
         ..portable_16_bits(tiles, reduce)
     }
@@ -293,8 +342,24 @@ const fn by_warps(
 /// The same of elements of 16 bits.
 const fn by_warps_16(tiles: &'static [TileConfig], reduce: (&'static str, u32)) -> KernelSet {
     KernelSet {
-        by_elements: cost::BY_ELEMENTS_16,
+        input_bytes: 2,
+        unaligned_costs: cost::UNALIGNED_16,
         ..by_warps(tiles, reduce, cost::MMA_16)
+    }
+}
+
+/// Kernels of `mma.sync` whose launches overlap, in the module of `sm_90a`.
+const fn overlapping(
+    kernels: KernelSet,
+    tiles: &'static [TileConfig],
+    reduce: (&'static str, u32),
+) -> KernelSet {
+    KernelSet {
+        tiles,
+        compute_capability: HOPPER,
+        reduce,
+        launch: cost::GRID_MMA_90,
+        ..kernels
     }
 }
 
@@ -372,13 +437,16 @@ impl KernelSet {
     ) -> Option<(f64, GemmPlan)> {
         let candidates = self.candidates(problem);
         let (clocks, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        let bytes_per_clock = match self.persistent_tiles {
-            [] => cost::COPY_BYTES_PER_CLOCK,
-            _ => cost::PACK_BYTES_PER_CLOCK,
+        let bytes: f64 = copied_bytes.sum();
+        if bytes == 0.0 {
+            return Some((clocks, best));
+        }
+        let [launch, bytes_per_clock] = match self.persistent_tiles {
+            [] => [cost::COPY_LAUNCH, cost::COPY_BYTES_PER_CLOCK],
+            _ => [cost::PACK_LAUNCH, cost::PACK_BYTES_PER_CLOCK],
         };
-        // Each byte is read and written.
-        let copy = |bytes: f64| cost::COPY_LAUNCH + 2.0 * bytes / bytes_per_clock;
-        Some((clocks + copied_bytes.map(copy).sum::<f64>(), best))
+        // Each byte is read and written. One launch copies both operands.
+        Some((clocks + launch + 2.0 * bytes / bytes_per_clock, best))
     }
 
     /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has
@@ -414,6 +482,13 @@ impl KernelSet {
         grids.chain(persistent).chain(self.gemv_candidates(problem))
     }
 
+    /// The same with the kernels that take operands as they lie beside its own tiles.
+    fn all_tiles(&self) -> impl Iterator<Item = (&'static TileConfig, &Self)> {
+        let as_they_lie = self.as_they_lie.into_iter();
+        let sets = [self].into_iter().chain(as_they_lie);
+        sets.flat_map(|set| set.tiles.iter().map(move |tile| (tile, set)))
+    }
+
     /// Whether one of the kernels takes a fused operator.
     pub fn fuses(&self) -> bool {
         self.takes_fusion || self.persistent_takes_fusion
@@ -421,7 +496,8 @@ impl KernelSet {
 
     /// Whether the kernel `entry` takes one.
     pub fn is_fusing(&self, entry: &str) -> bool {
-        let tiles = self.tiles.iter().filter(|_| self.takes_fusion);
+        let tiles = self.all_tiles().filter(|(_, set)| set.takes_fusion);
+        let tiles = tiles.map(|(tile, _)| tile);
         let persistent = self.persistent_tiles.iter().copied().flatten();
         let persistent = persistent.filter(|_| self.persistent_takes_fusion);
         let mut tiles = tiles.chain(persistent);
@@ -430,13 +506,13 @@ impl KernelSet {
 
     /// The kernels, each with the compute capability of its module, times 10.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, u32)> {
-        let tiles = self.tiles.iter();
         let persistent = self.persistent_tiles.iter().copied().flatten();
-        let capability = self.compute_capability;
         let has_reduce = self.reductions.contains(&ReductionMode::Kernel);
         let gemv = self.gemv_kernels.into_iter().flatten();
-        tiles
-            .map(move |tile| (tile.entry, capability))
+        let reduce = self.as_they_lie.map(|set| set.reduce);
+        self.all_tiles()
+            .map(|(tile, set)| (tile.entry, set.compute_capability))
+            .chain(reduce.filter(|(entry, _)| !entry.is_empty()))
             .chain(persistent.map(|tile| (tile.entry, HOPPER)))
             .chain(self.grouped.map(|tile| (tile.entry, HOPPER)))
             .chain(gemv.map(|(entry, _)| (entry, PORTABLE)))

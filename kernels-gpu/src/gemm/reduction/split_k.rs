@@ -171,5 +171,7 @@ pub mod sm_90a {
         true;
         sgemm_90_reduce: f32 => f32;
         dgemm_90_reduce: f64 => f64;
+        gemm_90_reduce_to_f16: f32 => f16;
+        gemm_90_reduce_to_bf16: f32 => bf16;
     }
 }

@@ -17,7 +17,7 @@ const SWIZZLED_ROWS: u32 = 8;
 /// Boxes that a tile of a K-major operand is divided into, at most.
 const MAX_BOXES: u32 = 4;
 
-/// Tiles along m or n from which on boxes are whole: the last of so many matters little, and
+/// Tiles along m or n from which on boxes are whole: the last one of many matters little, and
 /// all others would load in more boxes for it.
 const MANY_TILES: u32 = 8;
 

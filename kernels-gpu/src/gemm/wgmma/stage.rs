@@ -51,7 +51,8 @@ pub const fn stage_bytes(consumers: usize, bn: usize) -> usize {
 /// kernels with a TMA epilogue alone.
 ///
 /// A K-major operand has boxes of [BK](block_k) elements along k and of as many rows (of B:
-/// columns) as [`OperandBoxes`](super::boxes::OperandBoxes) says. An MN-major one has boxes of BK × BK elements.
+/// columns) as [`OperandBoxes`](super::boxes::OperandBoxes) says. An MN-major one has boxes of BK ×
+/// BK elements.
 #[repr(C)]
 pub struct TensorMaps {
     /// A's.

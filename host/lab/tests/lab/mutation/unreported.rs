@@ -36,10 +36,28 @@ const CLUSTERS_OF_8_BITS: &[&str] = &["wgmma_i8_nt_pair_64x64", "wgmma_fp8_nt_pa
 const REDUCTION: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
 const RS: &[&str] = &["wgmma_tf32_nn_64"];
 
-/// GEMM by `mma.sync` whose operands are loaded element by element.
-const ELEMENTS: &[&str] = &["gemm_f16_64x64_elements", "gemm_bf16_64x64_elements"];
-const SPLIT_ELEMENTS: &[&str] = &["gemm_f32_split_64x64_elements"];
-const OTHER_ELEMENTS: &[&str] = &["gemm_tf32_64x64_elements", "gemm_i8_64x64_elements"];
+/// GEMM by `mma.sync` that takes operands as they lie.
+const TF32_AS_IT_LIES: &[&str] = &[
+    "gemm_tf32_64x64_any",
+    "gemm_tf32_32x128_any",
+    "gemm_tf32_128x32_any",
+    "gemm_90_tf32_64x64_any",
+    "gemm_90_tf32_32x128_any",
+    "gemm_90_tf32_128x32_any",
+];
+const I8_AS_IT_LIES: &[&str] = &["gemm_i8_64x64_any"];
+const SPLIT_AS_IT_LIES: &[&str] = &["gemm_f32_split_64x64_any"];
+
+/// Reduction kernels of split-K.
+const SPLIT_K: &[&str] = &[
+    "sgemm_reduce",
+    "gemm_reduce_to_f16",
+    "gemm_reduce_to_bf16",
+    "sgemm_90_reduce",
+    "dgemm_90_reduce",
+    "gemm_90_reduce_to_f16",
+    "gemm_90_reduce_to_bf16",
+];
 
 /// GEMM of 8-bit elements by warpgroups.
 const I8: &[&str] = &["wgmma_i8_nt_64"];
@@ -63,7 +81,7 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
-        kernels: &[&["dgemm_90_reduce"]],
+        kernels: &[SPLIT_K],
         kind: "guard",
         source: "direct: (self.start.addr() | row_bytes).is_multiple_of(align)",
         copies: &[0],
@@ -84,26 +102,26 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
     Unreported {
-        kernels: &[SPLIT_ELEMENTS],
-        kind: "barrier",
-        source: "operand: if LAYOUT != layout::ANY || !enabled {",
-        copies: &[1],
-        reason: "Two barriers behind the last k-tile: between them nothing accesses shared memory.",
-    },
-    Unreported {
-        kernels: &[SPLIT_ELEMENTS],
-        kind: "barrier",
-        source: "multistage: if next == (stages * stage_bytes) as u32 {",
-        copies: &[0],
-        reason: "The other one of these two.",
-    },
-    Unreported {
         kernels: &[&["gemm_tf32_64x64_nn", "gemm_f32_split_64x64_nn"]],
         kind: "barrier",
         source: "multistage: for _ in 0..k_tiles {",
         copies: &[0],
         reason: "The second of two barriers behind the last k-tile: between them nothing accesses \
             shared memory.",
+    },
+    Unreported {
+        kernels: &[TF32_AS_IT_LIES],
+        kind: "barrier",
+        source: "multistage: for _ in 0..k_tiles {",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[SPLIT_AS_IT_LIES],
+        kind: "barrier",
+        source: "split: accumulators[i][2 * pair + j][q] += small[i][j][q] + large[j][q];",
+        copies: &[0],
+        reason: "The same.",
     },
     Unreported {
         kernels: &[&[
@@ -114,35 +132,6 @@ const EQUIVALENT: &[Unreported] = &[
         kind: "barrier",
         source: "multistage: for k_tile in 0..k_tiles {",
         copies: &[0],
-        reason: "The same.",
-    },
-    Unreported {
-        kernels: &[ELEMENTS, SPLIT_ELEMENTS, OTHER_ELEMENTS],
-        kind: "guard",
-        source: "multistage: let (k_extent, enabled) = (self.k_left, self.k_left > 0);",
-        copies: &[1],
-        reason: "Whether a k-tile is left: of one behind the last, no element lies within k, and \
-            zeros are stored to a stage that is not read.",
-    },
-    Unreported {
-        kernels: &[ELEMENTS],
-        kind: "guard",
-        source: "multistage: let enabled = self.k_left > 0;",
-        copies: &[0],
-        reason: "The same, where zeros are stored.",
-    },
-    Unreported {
-        kernels: &[OTHER_ELEMENTS],
-        kind: "guard",
-        source: "multistage: let enabled = self.k_left > 0;",
-        copies: &[0],
-        reason: "The same.",
-    },
-    Unreported {
-        kernels: &[&["gemm_i8_64x64_elements"]],
-        kind: "guard",
-        source: "multistage: let enabled = self.k_left > 0;",
-        copies: &[1],
         reason: "The same.",
     },
     Unreported {
@@ -173,32 +162,26 @@ const EQUIVALENT: &[Unreported] = &[
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
     Unreported {
-        kernels: &[ELEMENTS],
+        kernels: &[TF32_AS_IT_LIES],
         kind: "barrier",
-        source: "multistage: let stage = self.memory.wrapping_add(self.write as usize);",
+        source: "multistage: \
+                fragments.b = readers[1].load_b::<E, BN, MMAS_N>(b, warp.column, k_block);",
         copies: &[0],
-        reason: "The barrier between two k-tiles: there are at most three here, which lie in the \
-            stages before the first of them is read.",
+        reason: "The barrier between two k-tiles: those here lie in the stages that the barrier in \
+                front of the first one waits for.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements"]],
+        kernels: &[SPLIT_AS_IT_LIES],
         kind: "barrier",
-        source: "multistage: if next == (stages * stage_bytes) as u32 {",
+        source: "split: b[j] = split(four, &mut least);",
         copies: &[0],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[OTHER_ELEMENTS],
+        kernels: &[I8_AS_IT_LIES],
         kind: "barrier",
-        source: "operand: if LAYOUT != layout::ANY || !enabled {",
-        copies: &[2],
-        reason: "The same.",
-    },
-    Unreported {
-        kernels: &[ELEMENTS, OTHER_ELEMENTS],
-        kind: "barrier",
-        source: "operand: if LAYOUT != layout::ANY || !enabled {",
-        copies: &[1],
+        source: "unaligned: let tile = match is_last_step && is_in_next >> e & 1 != 0 {",
+        copies: &[0],
         reason: "The same.",
     },
     Unreported {
@@ -219,7 +202,7 @@ const ELSEWHERE: &[Unreported] = &[
                 shifted out, and no operand here ends within one that these copies load.",
     },
     Unreported {
-        kernels: &[&["pack_both_8", "pack_rows_16"]],
+        kernels: &[&["pack_both_8"], COPIES_BY_WARPS],
         kind: "guard",
         source: "pack_rows: U32x4::load_global_if(second, is_loaded && of_two),",
         copies: &[0, 1],
@@ -438,21 +421,21 @@ const ELSEWHERE: &[Unreported] = &[
                 and sanitizers judge accesses, not values.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements", "gemm_i8_64x64_nt"]],
+        kernels: &[&["gemm_i8_64x64_any", "gemm_i8_64x64_nt"]],
         kind: "guard",
         source: "partial_sums: while index < self.split.count {",
         copies: &[0],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements", "gemm_i8_64x64_nt"]],
+        kernels: &[&["gemm_i8_64x64_any", "gemm_i8_64x64_nt"]],
         kind: "store",
         source: "fix_up: *counter = 0;",
         copies: &[0],
         reason: "The counter is set back for a next launch: there is none here.",
     },
     Unreported {
-        kernels: &[&["gemm_i8_64x64_elements", "gemm_i8_64x64_nt"]],
+        kernels: &[&["gemm_i8_64x64_any", "gemm_i8_64x64_nt"]],
         kind: "barrier",
         source: "partial_sums: for vector in 0..A::COUNT / VECTOR {",
         copies: &[0],
