@@ -37,9 +37,11 @@ macro_rules! device {
 /// Name, compute capability, multiprocessors, clock and memory clock (MHz), memory bus (bits), L2
 /// cache (MiB), memory (GiB).
 #[rustfmt::skip]
-const DEVICES: [EmulatedDevice; 7] = [
+const DEVICES: [EmulatedDevice; 9] = [
     device!("H100" 9, 0, 132 1980 2619 5120 50 80),
     device!("H200" 9, 0, 132 1980 3201 6144 50 141),
+    device!("B200" 10, 0, 148 1965 3996 8192 126 180),
+    device!("RTX 5090" 12, 0, 170 2407 14001 512 96 32),
     device!("RTX 4090" 8, 9, 128 2520 10501 384 72 24),
     device!("RTX 3090" 8, 6, 82 1695 9751 384 6 24),
     device!("A100" 8, 0, 108 1410 1215 5120 40 40),
@@ -55,7 +57,7 @@ fn limits(capability: (i32, i32)) -> [i32; 5] {
         (7, _) => [1024, 16, 64, 64, 32],
         (8, 0) => [2048, 32, 164, 163, 2],
         (8, 6) => [1536, 16, 100, 99, 64],
-        (8, _) => [1536, 24, 100, 99, 64],
+        (8, _) | (12, _) => [1536, 24, 100, 99, 64],
         _ => [2048, 32, 228, 227, 2],
     }
 }

@@ -106,22 +106,24 @@ pub(crate) fn load(
     }))
 }
 
-/// The number of a target such as `sm_90a`, and whether a suffix follows it.
-fn target_number(target: &str) -> (i32, bool) {
+/// The number of a target such as `sm_90a`, and the suffix that follows it.
+fn target_number(target: &str) -> (i32, &str) {
     let number = target.strip_prefix("sm_").unwrap_or(target);
     let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
-    (digits.parse().unwrap_or(0), digits.len() != number.len())
+    (digits.parse().unwrap_or(0), &number[digits.len()..])
 }
 
 /// Whether a device runs PTX of a target.
 fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
-    let (wanted, has_suffix) = target_number(target);
+    let (wanted, suffix) = target_number(target);
     let (major, minor) = device.capability;
     let has = 10 * major + minor;
-    let fits = match has_suffix {
-        false => wanted <= has,
-        // Targets with a suffix are for one compute capability, or for its family.
-        true => wanted == has,
+    let fits = match suffix {
+        "" => wanted <= has,
+        // For later ones of its family, which is the same major number.
+        "f" => wanted <= has && wanted / 10 == major,
+        // For one compute capability.
+        _ => wanted == has,
     };
     match fits {
         true => Ok(()),
@@ -148,7 +150,9 @@ pub(crate) fn function(driver: &Driver, handle: Handle, name: &str) -> Result<Ha
         error => {
             eprintln!("warpladder cuda: {error}");
             match error {
-                KernelError::Unsupported { .. } => Code::NOT_SUPPORTED,
+                KernelError::Unsupported { .. } | KernelError::Refused { .. } => {
+                    Code::NOT_SUPPORTED
+                }
                 _ => Code::INVALID_PTX,
             }
         }

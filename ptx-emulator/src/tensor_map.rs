@@ -236,9 +236,11 @@ impl TensorMap {
         value: u64,
     ) -> Result<[u8; TENSOR_MAP_BYTES], String> {
         let mut bytes = *map;
-        // 128 zero bytes are a map without fields yet: kernels make maps of their own from them.
+        // Kernels make maps of their own from 128 zero bytes, and leave out fields whose number is
+        // 0: one dimension, elements of one byte, no swizzle.
         if map.iter().all(|byte| *byte == 0) {
             bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+            bytes[END..END + 2].copy_from_slice(&[1, TensorElement::U8.bytes()]);
         } else if map[..8] != MAGIC.to_le_bytes() {
             let message = "there is neither a tensor map nor 128 zero bytes where a field is \
                            replaced";

@@ -422,15 +422,14 @@ fn a_kernel_makes_a_tensor_map() {
     };
     let data = device.run(&body(&fields));
     assert_eq!(data[512..520], [511, 512, 513, 514, 519, 520, 521, 522]);
-    // Without its rank, an extent of its box or the type of its elements, it is none.
-    for missing in [1, 3, 9] {
+    // Fields whose number is 0 need not be set.
+    assert_eq!(device.run(&body(&fields[..10]))[512..520], data[512..520]);
+    // Without an extent of its box it is none, and without its rank it has one dimension.
+    for (missing, words) in [(3, "there is no tensor map"), (1, "dimensions")] {
         let mut fields = fields.to_vec();
         fields.remove(missing);
         let fault = device.fault(&body(&fields));
-        assert!(
-            fault.to_string().contains("there is no tensor map"),
-            "{fault}"
-        );
+        assert!(fault.to_string().contains(words), "{fault}");
     }
 }
 

@@ -61,6 +61,27 @@ pub const NEWER: &[(&str, &[Family])] = &[
         ],
     ),
     (
+        "sm_100f",
+        &[
+            (
+                "cvt.rn[.relu][.satfinite].bf16x2.[e4m3x2|e5m2x2|e2m3x2|e3m2x2]",
+                "r,h",
+            ),
+            ("cvt.rn[.relu][.satfinite].bf16x2.e2m1x2", "r,b"),
+            ("clmad.[lo|hi].u64", "x,x,x,x"),
+        ],
+    ),
+    (
+        "sm_120f",
+        &[
+            ("[add|sub][.sat].[u8x4|s8x4]", "r,r,r"),
+            ("add.sat.[u32|u16x2|s16x2]", "r,r,r"),
+            ("[min|max].[u8x4|s8x4]", "r,r,r"),
+            ("[min|max].relu.s8x4", "r,r,r"),
+            ("neg.s8x4", "r,r"),
+        ],
+    ),
+    (
         "sm_120a",
         &[
             (
