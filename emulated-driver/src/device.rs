@@ -62,6 +62,13 @@ fn limits(capability: (i32, i32)) -> [i32; 5] {
     }
 }
 
+/// The number of a target such as `sm_90a`, and the suffix that follows it.
+pub(crate) fn target_number(target: &str) -> (i32, &str) {
+    let number = target.strip_prefix("sm_").unwrap_or(target);
+    let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
+    (digits.parse().unwrap_or(0), &number[digits.len()..])
+}
+
 impl EmulatedDevice {
     /// The GPUs of a list with commas: `H100` or `h100,a100`.
     ///
@@ -81,6 +88,30 @@ impl EmulatedDevice {
             })
         };
         list.split(',').map(of_name).collect()
+    }
+
+    /// Whether the device runs PTX of a target.
+    ///
+    /// # Errors
+    /// One line that says which GPU would.
+    pub(crate) fn check_target(&self, target: &str) -> std::result::Result<(), String> {
+        let (wanted, suffix) = target_number(target);
+        let (major, minor) = self.capability;
+        let has = 10 * major + minor;
+        let fits = match suffix {
+            "" => wanted <= has,
+            // For later ones of its family, which is the same major number.
+            "f" => wanted <= has && wanted / 10 == major,
+            // For one compute capability.
+            _ => wanted == has,
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(format!(
+                "PTX for {target} does not run on compute capability {major}.{minor}: choose another \
+                 GPU by WARPLADDER_CUDA_DEVICE"
+            )),
+        }
     }
 
     /// What `cuDeviceGetName` says.
@@ -192,4 +223,34 @@ fn host_memory() -> u64 {
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kib.map_or(8 << 30, |kib| kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EmulatedDevice;
+
+    #[test]
+    fn targets_run_on_their_gpus() {
+        for (device, runs, refuses) in [
+            ("H100", "sm_52 sm_80 sm_90 sm_90a", "sm_100 sm_100a sm_100f"),
+            (
+                "B200",
+                "sm_90 sm_100 sm_100a sm_100f",
+                "sm_90a sm_103 sm_120f",
+            ),
+            (
+                "rtx5090",
+                "sm_100 sm_120a sm_120f",
+                "sm_100a sm_100f sm_121a",
+            ),
+        ] {
+            let device = EmulatedDevice::parse(device).expect("described")[0];
+            for target in runs.split(' ') {
+                assert_eq!(device.check_target(target), Ok(()), "{target}");
+            }
+            for target in refuses.split(' ') {
+                assert!(device.check_target(target).is_err(), "{target}");
+            }
+        }
+    }
 }

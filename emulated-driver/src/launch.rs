@@ -11,7 +11,7 @@ use ptx_emulator::{
 
 use crate::code::{Code, Result};
 use crate::context::Current;
-use crate::device::EmulatedDevice;
+use crate::device::{EmulatedDevice, target_number};
 use crate::device_runtime::with_device_runtime;
 use crate::memory::of_memory_error;
 use crate::pointer::{Host, In};
@@ -90,7 +90,10 @@ pub(crate) fn load(
         Loading::Lazy => Module::index(&text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
-    check_target(module.target(), current.device()).map_err(invalid)?;
+    current
+        .device()
+        .check_target(module.target())
+        .map_err(invalid)?;
     if at_once {
         for name in module.kernel_names() {
             // What the emulator does not support is an error of the kernel that needs it.
@@ -104,34 +107,6 @@ pub(crate) fn load(
         module,
         functions: Mutex::default(),
     }))
-}
-
-/// The number of a target such as `sm_90a`, and the suffix that follows it.
-fn target_number(target: &str) -> (i32, &str) {
-    let number = target.strip_prefix("sm_").unwrap_or(target);
-    let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
-    (digits.parse().unwrap_or(0), &number[digits.len()..])
-}
-
-/// Whether a device runs PTX of a target.
-fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
-    let (wanted, suffix) = target_number(target);
-    let (major, minor) = device.capability;
-    let has = 10 * major + minor;
-    let fits = match suffix {
-        "" => wanted <= has,
-        // For later ones of its family, which is the same major number.
-        "f" => wanted <= has && wanted / 10 == major,
-        // For one compute capability.
-        _ => wanted == has,
-    };
-    match fits {
-        true => Ok(()),
-        false => Err(format!(
-            "PTX for {target} does not run on compute capability {major}.{minor}: choose another \
-             GPU by WARPLADDER_CUDA_DEVICE"
-        )),
-    }
 }
 
 /// The function of a module.
