@@ -37,9 +37,11 @@ macro_rules! device {
 /// Name, compute capability, multiprocessors, clock and memory clock (MHz), memory bus (bits), L2
 /// cache (MiB), memory (GiB).
 #[rustfmt::skip]
-const DEVICES: [EmulatedDevice; 7] = [
+const DEVICES: [EmulatedDevice; 9] = [
     device!("H100" 9, 0, 132 1980 2619 5120 50 80),
     device!("H200" 9, 0, 132 1980 3201 6144 50 141),
+    device!("B200" 10, 0, 148 1965 3996 8192 126 180),
+    device!("RTX 5090" 12, 0, 170 2407 14001 512 96 32),
     device!("RTX 4090" 8, 9, 128 2520 10501 384 72 24),
     device!("RTX 3090" 8, 6, 82 1695 9751 384 6 24),
     device!("A100" 8, 0, 108 1410 1215 5120 40 40),
@@ -55,9 +57,16 @@ fn limits(capability: (i32, i32)) -> [i32; 5] {
         (7, _) => [1024, 16, 64, 64, 32],
         (8, 0) => [2048, 32, 164, 163, 2],
         (8, 6) => [1536, 16, 100, 99, 64],
-        (8, _) => [1536, 24, 100, 99, 64],
+        (8, _) | (12, _) => [1536, 24, 100, 99, 64],
         _ => [2048, 32, 228, 227, 2],
     }
+}
+
+/// The number of a target such as `sm_90a`, and the suffix that follows it.
+pub(crate) fn target_number(target: &str) -> (i32, &str) {
+    let number = target.strip_prefix("sm_").unwrap_or(target);
+    let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
+    (digits.parse().unwrap_or(0), &number[digits.len()..])
 }
 
 impl EmulatedDevice {
@@ -79,6 +88,30 @@ impl EmulatedDevice {
             })
         };
         list.split(',').map(of_name).collect()
+    }
+
+    /// Whether the device runs PTX of a target.
+    ///
+    /// # Errors
+    /// One line that says which GPU would.
+    pub(crate) fn check_target(&self, target: &str) -> std::result::Result<(), String> {
+        let (wanted, suffix) = target_number(target);
+        let (major, minor) = self.capability;
+        let has = 10 * major + minor;
+        let fits = match suffix {
+            "" => wanted <= has,
+            // For later ones of its family, which is the same major number.
+            "f" => wanted <= has && wanted / 10 == major,
+            // For one compute capability.
+            _ => wanted == has,
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(format!(
+                "PTX for {target} does not run on compute capability {major}.{minor}: choose another \
+                 GPU by WARPLADDER_CUDA_DEVICE"
+            )),
+        }
     }
 
     /// What `cuDeviceGetName` says.
@@ -190,4 +223,34 @@ fn host_memory() -> u64 {
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = total.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kib.map_or(8 << 30, |kib| kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EmulatedDevice;
+
+    #[test]
+    fn targets_run_on_their_gpus() {
+        for (device, runs, refuses) in [
+            ("H100", "sm_52 sm_80 sm_90 sm_90a", "sm_100 sm_100a sm_100f"),
+            (
+                "B200",
+                "sm_90 sm_100 sm_100a sm_100f",
+                "sm_90a sm_103 sm_120f",
+            ),
+            (
+                "rtx5090",
+                "sm_100 sm_120a sm_120f",
+                "sm_100a sm_100f sm_121a",
+            ),
+        ] {
+            let device = EmulatedDevice::parse(device).expect("described")[0];
+            for target in runs.split(' ') {
+                assert_eq!(device.check_target(target), Ok(()), "{target}");
+            }
+            for target in refuses.split(' ') {
+                assert!(device.check_target(target).is_err(), "{target}");
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use ptx_emulator::{
 
 use crate::code::{Code, Result};
 use crate::context::Current;
-use crate::device::EmulatedDevice;
+use crate::device::{EmulatedDevice, target_number};
 use crate::device_runtime::with_device_runtime;
 use crate::memory::of_memory_error;
 use crate::pointer::{Host, In};
@@ -90,7 +90,10 @@ pub(crate) fn load(
         Loading::Lazy => Module::index(&text),
     };
     let module = module.map_err(|error| invalid(error.to_string()))?;
-    check_target(module.target(), current.device()).map_err(invalid)?;
+    current
+        .device()
+        .check_target(module.target())
+        .map_err(invalid)?;
     if at_once {
         for name in module.kernel_names() {
             // What the emulator does not support is an error of the kernel that needs it.
@@ -104,32 +107,6 @@ pub(crate) fn load(
         module,
         functions: Mutex::default(),
     }))
-}
-
-/// The number of a target such as `sm_90a`, and whether a suffix follows it.
-fn target_number(target: &str) -> (i32, bool) {
-    let number = target.strip_prefix("sm_").unwrap_or(target);
-    let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
-    (digits.parse().unwrap_or(0), digits.len() != number.len())
-}
-
-/// Whether a device runs PTX of a target.
-fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
-    let (wanted, has_suffix) = target_number(target);
-    let (major, minor) = device.capability;
-    let has = 10 * major + minor;
-    let fits = match has_suffix {
-        false => wanted <= has,
-        // Targets with a suffix are for one compute capability, or for its family.
-        true => wanted == has,
-    };
-    match fits {
-        true => Ok(()),
-        false => Err(format!(
-            "PTX for {target} does not run on compute capability {major}.{minor}: choose another \
-             GPU by WARPLADDER_CUDA_DEVICE"
-        )),
-    }
 }
 
 /// The function of a module.
@@ -148,7 +125,9 @@ pub(crate) fn function(driver: &Driver, handle: Handle, name: &str) -> Result<Ha
         error => {
             eprintln!("warpladder cuda: {error}");
             match error {
-                KernelError::Unsupported { .. } => Code::NOT_SUPPORTED,
+                KernelError::Unsupported { .. } | KernelError::Refused { .. } => {
+                    Code::NOT_SUPPORTED
+                }
                 _ => Code::INVALID_PTX,
             }
         }

@@ -69,7 +69,7 @@ impl From<KernelError> for Failure {
     fn from(error: KernelError) -> Self {
         let status = match error {
             KernelError::Unknown { .. } => Status::NotFound,
-            KernelError::Unsupported { .. } => Status::Unsupported,
+            KernelError::Unsupported { .. } | KernelError::Refused { .. } => Status::Unsupported,
             _ => Status::MalformedPtx,
         };
         Failure {

@@ -48,6 +48,7 @@ impl Coverage {
                 Err(error) => {
                     let reason = match &error {
                         KernelError::Unsupported { opcode, .. } => opcode.clone(),
+                        KernelError::Refused { reason, .. } => reason.clone(),
                         KernelError::Instruction { message, .. } => message.clone(),
                         other => other.to_string(),
                     };

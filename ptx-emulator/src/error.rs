@@ -72,6 +72,18 @@ pub enum KernelError {
         /// The opcode with its modifiers.
         opcode: String,
     },
+    /// An instruction that the emulator knows and refuses, with the reason.
+    #[error("kernel `{kernel}`, line {line}:{column}: {reason}")]
+    Refused {
+        /// The kernel.
+        kernel: String,
+        /// Line of the PTX text.
+        line: u32,
+        /// Column of the PTX text.
+        column: u32,
+        /// The instruction or what of it is not supported, and why.
+        reason: String,
+    },
     /// Operands that do not fit it, or a body
     /// that is not well formed.
     #[error("kernel `{kernel}`, line {line}:{column}: {message}")]

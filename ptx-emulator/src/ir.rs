@@ -31,7 +31,8 @@ pub(crate) use lane::{
     SmallFloat, Video, VideoComparison, VideoFunction, VideoParts, VideoProduct, is_float,
 };
 pub(crate) use matrix::{
-    Matrix, MatrixInputs, MatrixMove, Mma, Scales, Sparsity, Sums, Wgmma, WgmmaA, Wmma, WmmaMove,
+    Matrix, MatrixInputs, MatrixMove, MatrixTile, Mma, RowPacking, Scales, Sparsity, Sums, Wgmma,
+    WgmmaA, Wmma, WmmaMove,
 };
 pub(crate) use memory::{
     ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,

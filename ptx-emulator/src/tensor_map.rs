@@ -210,14 +210,19 @@ impl TensorMap {
         if !known {
             return None;
         }
+        let box_extents: Vec<u16> = (0..rank)
+            .map(|i| u16::from_le_bytes([bytes[boxes + 2 * i], bytes[boxes + 2 * i + 1]]))
+            .collect();
+        // A field that was not set yet.
+        if box_extents.contains(&0) {
+            return None;
+        }
         Some(TensorMap {
             address: word(8),
             element_bytes: bytes[end + 1],
             extents: words(16, rank),
             strides: words(16 + 8 * MAX_TENSOR_RANK, rank - 1),
-            box_extents: (0..rank)
-                .map(|i| u16::from_le_bytes([bytes[boxes + 2 * i], bytes[boxes + 2 * i + 1]]))
-                .collect(),
+            box_extents,
             swizzle: *TensorSwizzle::ALL.get(usize::from(bytes[end + 2]))?,
             element: *TensorElement::ALL.get(usize::from(bytes[end + 3]))?,
         })
@@ -231,8 +236,15 @@ impl TensorMap {
         value: u64,
     ) -> Result<[u8; TENSOR_MAP_BYTES], String> {
         let mut bytes = *map;
-        if map[..8] != MAGIC.to_le_bytes() {
-            return Err("there is no tensor map where a field is replaced".to_string());
+        // Kernels make maps of their own from 128 zero bytes, and leave out fields whose number is
+        // 0: one dimension, elements of one byte, no swizzle.
+        if map.iter().all(|byte| *byte == 0) {
+            bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+            bytes[END..END + 2].copy_from_slice(&[1, TensorElement::U8.bytes()]);
+        } else if map[..8] != MAGIC.to_le_bytes() {
+            let message = "there is neither a tensor map nor 128 zero bytes where a field is \
+                           replaced";
+            return Err(message.to_string());
         }
         let at = ordinal as usize;
         if at >= MAX_TENSOR_RANK - usize::from(field == MapField::Stride) {

@@ -48,6 +48,8 @@ pub enum Type {
     S64,
     U16x2,
     S16x2,
+    U8x4,
+    S8x4,
     F16,
     F16x2,
     Bf16,
@@ -81,6 +83,8 @@ impl Type {
             "s64" => Type::S64,
             "u16x2" => Type::U16x2,
             "s16x2" => Type::S16x2,
+            "u8x4" => Type::U8x4,
+            "s8x4" => Type::S8x4,
             "f16" => Type::F16,
             "f16x2" => Type::F16x2,
             "bf16" => Type::Bf16,
@@ -104,6 +108,7 @@ impl Type {
             Type::E4m3x2 | Type::E5m2x2 => 2,
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 2,
             Type::B32 | Type::U32 | Type::S32 | Type::F32 => 4,
+            Type::U8x4 | Type::S8x4 => 4,
             Type::U16x2 | Type::S16x2 | Type::F16x2 | Type::Bf16x2 | Type::Tf32 => 4,
             Type::B64 | Type::U64 | Type::S64 | Type::F64 => 8,
             Type::B128 => 16,
@@ -117,12 +122,12 @@ impl Type {
         half || matches!(self, Type::F32 | Type::F64)
     }
 
-    /// Whether this is a signed integer, or a pair of them.
+    /// Whether this is a signed integer, or several of them.
     #[inline]
     pub fn is_signed(self) -> bool {
         matches!(
             self,
-            Type::S8 | Type::S16 | Type::S16x2 | Type::S32 | Type::S64
+            Type::S8 | Type::S8x4 | Type::S16 | Type::S16x2 | Type::S32 | Type::S64
         )
     }
 }

@@ -351,6 +351,12 @@ fn what_is_wrong_has_the_drivers_code() {
         "{log}"
     );
     assert_eq!(load(&ADD.replace("sm_70", "sm_100")).0, 218);
+    // An instruction that is refused with a reason concerns the kernel that has it alone.
+    let refused = ".visible .entry refused() { tcgen05.wait::ld.sync.aligned; ret; }";
+    let (code, module) = load(&format!("{ADD}\n{refused}\n"));
+    assert_eq!(code, 0);
+    assert_eq!(function(module, c"refused").0, 801);
+    assert_eq!(function(module, c"add").0, 0);
 }
 
 /// Kernels of a long module are decoded when they are used, but its syntax is checked at once.

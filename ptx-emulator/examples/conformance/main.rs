@@ -3,7 +3,8 @@
 //! `conformance --ptxas PROGRAM` compares the decoder with NVIDIA's assembler instead: it prints
 //! the forms that one of the two takes and the other refuses, for the target of each. With a file
 //! behind, its lines are the forms: opcode and operands, for compute capability 9.0; with
-//! `--orders` behind, they are forms of the list with one modifier moved to another place.
+//! `--orders` behind, they are forms of the list with one modifier moved to another place, and with
+//! `--omissions`, those with one left out.
 
 mod assembler;
 mod orders;
@@ -22,6 +23,7 @@ fn main() -> std::io::Result<()> {
         [option, program, file @ ..] if option == "--ptxas" && file.len() < 2 => {
             let forms = match file {
                 [option] if option == "--orders" => orders::orders(),
+                [option] if option == "--omissions" => orders::omissions(),
                 [file] => std::fs::read_to_string(file)?
                     .lines()
                     .filter_map(form)
@@ -45,7 +47,7 @@ fn main() -> std::io::Result<()> {
                 difference.neither
             );
         }
-        _ => println!("usage: conformance [--ptxas PROGRAM [FILE | --orders]]"),
+        _ => println!("usage: conformance [--ptxas PROGRAM [FILE | --orders | --omissions]]"),
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Orders of modifiers: ptxas takes many that the PTX ISA does not write.
+//! Forms beside those of the list: ptxas takes modifiers in many orders that the PTX ISA does not
+//! write, and leaves out some that are mandatory there.
 
 use std::collections::BTreeSet;
 
@@ -55,6 +56,29 @@ fn moved(form: &Form) -> Vec<Form> {
     let form = |opcode| Form {
         opcode,
         ..form.clone()
+    };
+    found.into_iter().map(form).collect()
+}
+
+/// The forms that the decoder takes, with one of their modifiers left out.
+pub fn omissions() -> Vec<Form> {
+    let mut forms = table::forms();
+    forms.retain(table::is_decoded);
+    let mut found = BTreeSet::new();
+    for form in &forms {
+        let parts: Vec<&str> = form.opcode.split('.').collect();
+        for at in 1..parts.len() {
+            let left = [&parts[..at], &parts[at + 1..]].concat().join(".");
+            found.insert((left, form.operands.clone(), form.target));
+        }
+    }
+    for form in forms {
+        found.remove(&(form.opcode, form.operands, form.target));
+    }
+    let form = |(opcode, operands, target)| Form {
+        opcode,
+        operands,
+        target,
     };
     found.into_iter().map(form).collect()
 }

@@ -153,7 +153,12 @@ fn with_options(pattern: &str, combines: bool) -> Vec<String> {
 
 /// The start of a module for a target.
 pub fn header(target: &str) -> String {
-    let version = if target == TARGET { "8.7" } else { "9.0" };
+    let version = match target {
+        TARGET => "8.7",
+        // Forms of families of GPUs are those of the newest version.
+        family if family.ends_with('f') => "9.4",
+        _ => "9.0",
+    };
     format!(".version {version}\n.target {target}\n.address_size 64\n")
 }
 

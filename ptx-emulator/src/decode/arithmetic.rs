@@ -89,7 +89,10 @@ impl Builder<'_, '_> {
                 "brev" => IntegerFunction::ReverseBits,
                 _ => return Err(Failure::Unknown),
             };
-            LaneFunction::Integer(function, ty)
+            match ty {
+                Type::S8x4 => LaneFunction::Parts(function, Type::S8),
+                ty => LaneFunction::Integer(function, ty),
+            }
         };
         self.emit_lane(function, to, vec![from]);
         Ok(())
@@ -126,7 +129,8 @@ impl Builder<'_, '_> {
             return self.float_binary(base, ty, mods, to, a, b);
         }
         let is_extreme = matches!(base, "min" | "max");
-        if matches!(ty, Type::U16x2 | Type::S16x2) || is_extreme && mods.rest().contains(&"relu") {
+        let is_packed = matches!(ty, Type::U16x2 | Type::S16x2 | Type::U8x4 | Type::S8x4);
+        if is_packed || is_extreme && mods.rest().contains(&"relu") {
             return self.integer_pairs(base, ty, mods, [to, a, b]);
         }
         let low = mods.take("lo");
@@ -191,7 +195,8 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `add`, `min` and `max` of both halves of words, and `.relu` of signed integers.
+    /// `add`, `sub`, `min` and `max` of the halves or the bytes of words, and `.relu` of signed
+    /// integers.
     fn integer_pairs(
         &mut self,
         base: &str,
@@ -200,16 +205,22 @@ impl Builder<'_, '_> {
         [to, a, b]: [&Operand; 3],
     ) -> Outcome {
         let relu = mods.take("relu");
+        let saturating = mods.take("sat");
         mods.finish()?;
         let function = match base {
+            "add" if saturating => IntegerFunction::AddSaturating,
             "add" => IntegerFunction::Add,
+            "sub" if saturating => IntegerFunction::SubSaturating,
+            "sub" => IntegerFunction::Sub,
             "min" => IntegerFunction::Min,
             "max" => IntegerFunction::Max,
             _ => return Err(Failure::Unknown),
         };
         let of = |function| match ty {
-            Type::U16x2 => Some(LaneFunction::Pair(function, Type::U16)),
-            Type::S16x2 => Some(LaneFunction::Pair(function, Type::S16)),
+            Type::U16x2 => Some(LaneFunction::Parts(function, Type::U16)),
+            Type::S16x2 => Some(LaneFunction::Parts(function, Type::S16)),
+            Type::U8x4 => Some(LaneFunction::Parts(function, Type::U8)),
+            Type::S8x4 => Some(LaneFunction::Parts(function, Type::S8)),
             Type::S32 => Some(LaneFunction::Integer(function, ty)),
             _ => None,
         };
@@ -220,7 +231,7 @@ impl Builder<'_, '_> {
             self.emit_lane(of(function)?, to, vec![a, b]);
             return Ok(());
         }
-        if ty == Type::U16x2 {
+        if !ty.is_signed() {
             return Err(Failure::Unknown);
         }
         let raw = self.new_register(Type::B32)?;
@@ -479,11 +490,10 @@ impl Builder<'_, '_> {
             return self.mixed(base, ty, mods, to, &[a, b, c]);
         }
         if mods.take("oob") {
-            return Err(
+            return Err(Failure::refused(
                 "`fma.oob` is refused: the PTX ISA does not state which pattern marks an \
-                        element that lies out of bounds"
-                    .into(),
-            );
+                        element that lies out of bounds",
+            ));
         }
         if ty.is_float() {
             let format = float_format(ty, &mut mods);

@@ -91,6 +91,16 @@ impl Builder<'_, '_> {
                 let function = LaneFunction::Integer(IntegerFunction::InsertField, ty);
                 ((function, vec![ty, ty, Type::U32, Type::U32]), ty)
             }
+            "clmad" => {
+                // The grammar has one of both.
+                let function = match (mods.take("lo"), mods.take("hi")) {
+                    (true, _) => IntegerFunction::CarrylessMadLow,
+                    _ => IntegerFunction::CarrylessMadHigh,
+                };
+                let ty = mods.ty()?;
+                let function = LaneFunction::Integer(function, ty);
+                ((function, vec![ty; 3]), ty)
+            }
             "shf" => {
                 let left = mods.take("l");
                 if !left && !mods.take("r") {

@@ -42,9 +42,9 @@ impl Builder<'_, '_> {
             });
         }
         if mods.take("cp_mask") || mods.take("ignore_oob") {
-            return Err(
-                "copies that leave out bytes (.cp_mask, .ignore_oob) are not emulated".into(),
-            );
+            return Err(Failure::refused(
+                "copies that leave out bytes (.cp_mask, .ignore_oob) are not emulated",
+            ));
         }
         let operands = match operands {
             // A cache policy comes last.
@@ -157,7 +157,9 @@ impl Builder<'_, '_> {
             .iter()
             .any(|name| name.starts_with("im2col") || name.starts_with("tile::"))
         {
-            return Err("tensor copies by im2col, gather or scatter are not emulated".into());
+            return Err(Failure::refused(
+                "tensor copies by im2col, gather or scatter are not emulated",
+            ));
         }
         let loads = mods.take("shared::cluster") || mods.rest().first() == Some(&"shared::cta");
         mods.take("shared::cta");
@@ -255,9 +257,9 @@ impl Builder<'_, '_> {
         operands: &[Operand],
     ) -> Outcome {
         if mods.take("release") || mods.take("mmio") {
-            return Err(
-                "asynchronous stores with .release or .mmio (sm_100) are not emulated".into(),
-            );
+            return Err(Failure::refused(
+                "asynchronous stores with .release or .mmio (sm_100) are not emulated",
+            ));
         }
         let ty = mods.ty()?;
         let count = take_elements(&mut mods);

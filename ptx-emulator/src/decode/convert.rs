@@ -216,16 +216,16 @@ impl Builder<'_, '_> {
             (false, SmallFloat::Ue8m0, Type::Bf16x2, 2) => nearest && !relu && !finite,
             (_, SmallFloat::Ue8m0, ..) => false,
             (true, SmallFloat::E2m1, Type::F32, 4) if random => {
-                return Err(
+                return Err(Failure::refused(
                     "`cvt.rs` to `.e2m1x4` is refused: which random bits go to which value is \
-                            not known"
-                        .into(),
-                );
+                            not known",
+                ));
             }
             (true, _, Type::F32, 4) => random && finite,
             (true, _, Type::F32, 2) => nearest && finite,
             (true, _, Type::F16x2 | Type::Bf16x2, 2) => nearest && finite,
             (false, _, Type::F16x2, 2) => nearest && !finite,
+            (false, _, Type::Bf16x2, 2) => nearest,
             _ => false,
         };
         if !known {
@@ -482,7 +482,9 @@ impl Builder<'_, '_> {
         let space = super::memory::take_space(&mut mods);
         mods.finish()?;
         if ty.bytes() != 8 {
-            return Err("32-bit generic addresses are not supported".into());
+            return Err(Failure::refused(
+                "32-bit generic addresses are not supported",
+            ));
         }
         let base = match space {
             Space::Shared | Space::Cluster => address_space::SHARED_BASE,

@@ -95,9 +95,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 .into());
             }
             if self.function.blocks_are_clusters {
-                return Err(
-                    "grids that count clusters (.blocksareclusters) are not supported".into(),
-                );
+                return Err(Failure::refused(
+                    "grids that count clusters (.blocksareclusters) are not supported",
+                ));
             }
             for (param, offset) in self.function.params.iter().zip(offsets) {
                 let bytes = param.bytes;

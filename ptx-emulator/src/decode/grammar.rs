@@ -11,7 +11,8 @@ type Rule = (&'static str, &'static str);
 
 const SUM: &[Rule] = &[
     ("u16|u32|u64|s16|s32|s64", ""),
-    ("s32", "sat"),
+    ("u32|s32|u16x2|s16x2", "sat"),
+    ("u8x4|s8x4", "sat"),
     ("u32|s32|u64|s64", "!cc"),
     ("f32", "rn|rz|rm|rp ftz sat"),
     ("f32x2", "rn|rz|rm|rp ftz"),
@@ -19,7 +20,18 @@ const SUM: &[Rule] = &[
     ("f16|f16x2", "rn ftz sat"),
     ("bf16|bf16x2", "rn"),
     ("f32.f16|bf16", "rn|rz|rm|rp sat"),
-    ("u16x2|s16x2", ""),
+];
+
+const DIFFERENCE: &[Rule] = &[
+    ("u16|u32|u64|s16|s32|s64", ""),
+    ("s32|u8x4|s8x4", "sat"),
+    ("u32|s32|u64|s64", "!cc"),
+    ("f32", "rn|rz|rm|rp ftz sat"),
+    ("f32x2", "rn|rz|rm|rp ftz"),
+    ("f64", "rn|rz|rm|rp"),
+    ("f16|f16x2", "rn ftz sat"),
+    ("bf16|bf16x2", "rn"),
+    ("f32.f16|bf16", "rn|rz|rm|rp sat"),
 ];
 
 const PRODUCT: &[Rule] = &[
@@ -60,8 +72,8 @@ const DIVISION: &[Rule] = &[
 ];
 
 const EXTREME: &[Rule] = &[
-    ("u16|u32|u64|s16|s64|u16x2", ""),
-    ("s32|s16x2", "relu"),
+    ("u16|u32|u64|s16|s64|u16x2|u8x4", ""),
+    ("s32|s16x2|s8x4", "relu"),
     ("f32", "ftz NaN xorsign+abs"),
     // Of three operands.
     ("f32", "ftz NaN abs"),
@@ -71,7 +83,7 @@ const EXTREME: &[Rule] = &[
 ];
 
 const SIGN: &[Rule] = &[
-    ("s16|s32|s64|f64|bf16|bf16x2", ""),
+    ("s16|s32|s64|s8x4|f64|bf16|bf16x2", ""),
     ("f32|f16|f16x2", "ftz"),
 ];
 
@@ -137,8 +149,10 @@ const CONVERSION: &[Rule] = &[
     ("f32.f64", "!rn|rz|rm|rp ftz sat"),
     ("f16.f32", "!rn|rz|rm|rp ftz sat"),
     ("f16|bf16.f32", "!rn|rz relu satfinite"),
-    ("bf16.f16|f32|f64", "!rn|rz|rm|rp"),
-    ("f16.bf16", "!rn|rz|rm|rp"),
+    ("bf16.f32|f64", "!rn|rz|rm|rp"),
+    // Of equal width: without a rounding, ptxas makes the code of `.rn`.
+    ("bf16.f16", "rn|rz|rm|rp"),
+    ("f16.bf16", "rn|rz|rm|rp"),
     ("f16x2|bf16x2.f32", "!rn|rz relu satfinite"),
     ("tf32.f32", "!rna satfinite"),
     ("tf32.f32", "!rn|rz relu satfinite"),
@@ -147,7 +161,8 @@ const CONVERSION: &[Rule] = &[
 /// The rules of an instruction; none where its decoder asks for every modifier by itself.
 fn rules(base: &str) -> Option<&'static [Rule]> {
     Some(match base {
-        "add" | "sub" => SUM,
+        "add" => SUM,
+        "sub" => DIFFERENCE,
         "mul" => PRODUCT,
         "fma" => FUSED,
         "mad" => PRODUCT_AND_SUM,
@@ -167,6 +182,7 @@ fn rules(base: &str) -> Option<&'static [Rule]> {
         "shl" => &[("b16|b32|b64", "")],
         "shr" => &[("b16|b32|b64|u16|u32|u64|s16|s32|s64", "")],
         "shf" => &[("b32", "!l|r !clamp|wrap")],
+        "clmad" => &[("u64", "!lo|hi")],
         "dp4a" => &[("u32|s32.u32|s32", "")],
         "dp2a" => &[("u32|s32.u32|s32", "!lo|hi")],
         "bmsk" => &[("b32", "!clamp|wrap")],
@@ -266,7 +282,8 @@ mod tests {
             assert!(takes(opcode), "{opcode}");
         }
         for opcode in [
-            "add.sat.u32",
+            "sub.sat.u32",
+            "sub.s16x2",
             "add.rz.f16",
             "mul.lo.sat.s32",
             "mul.f16.f16",

@@ -4,7 +4,8 @@ use super::builder::Builder;
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Register, Scales, Space, Sparsity, Sums,
+    Constant, Matrix, MatrixInputs, MatrixMove, MatrixTile, Mma, Op, Register, RowPacking, Scales,
+    Space, Sparsity, Sums,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -151,7 +152,7 @@ impl Scaling {
 }
 
 impl Builder<'_, '_> {
-    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and its inverse `stmatrix`.
+    /// `ldmatrix.sync.aligned.shape.xN[.trans].shared.type {…}, [p]` and its inverse `stmatrix`.
     pub(super) fn move_matrices(
         &mut self,
         stores: bool,
@@ -167,17 +168,16 @@ impl Builder<'_, '_> {
             .into_iter()
             .find_map(|(name, count)| mods.take(name).then_some(count))
             .ok_or(Failure::Unknown)?;
-        let transposed = mods.take("trans");
         let space = take_space(&mut mods);
-        let known = mods.ty()? == Type::B16
-            && mods.take("sync")
+        let known = mods.take("sync")
             && mods.take("aligned")
-            && mods.take("m8n8")
             && matches!(space, Space::Shared | Space::Generic);
-        if !known {
+        let tile = take_tile(&mut mods, stores).ok_or(Failure::Unknown)?;
+        if !known || tile.rows() * count > 32 {
             return Err(Failure::Unknown);
         }
         mods.finish()?;
+        let count = tile.registers() * count;
         let parts = &*self.parts(registers);
         if parts.len() != count {
             return Err(format!("expected {count} registers, found {}", parts.len()).into());
@@ -193,7 +193,7 @@ impl Builder<'_, '_> {
         self.emit_matrix(Matrix::Move(MatrixMove {
             address,
             stores,
-            transposed,
+            tile,
             registers,
         }))
     }
@@ -255,19 +255,19 @@ impl Builder<'_, '_> {
         let [of_d, of_c] = both.map(|(d, c)| [d, c]).ok_or(Failure::Unknown)?;
         let of_eight = shape == [8, 8, 4] && inputs[0] == MatrixInputs::F16;
         let is_eight_bit = matches!(inputs[0], MatrixInputs::E4m3 | MatrixInputs::E5m2);
-        if scaling.blocks.is_some() && sparsity.is_some() {
-            return Err("sparse `mma` of scaled blocks is not emulated".into());
-        }
         let dense = dense(shape, sparsity.is_some());
         check_selector(&sparsity, inputs[0], shape)?;
         let is_narrow = inputs[0].packed() == 4;
         let known = known
             && scaling.has(dense, inputs, [of_d, of_c])
             // Sparse MMAs are neither of f64 nor of eight lanes, and of bytes with most columns.
-            && (sparsity.is_none()
-                || dense[0] == 16
+            && sparsity.as_ref().is_none_or(|sparsity| {
+                dense[0] == 16
                     && inputs[0] != MatrixInputs::F64
-                    && (!is_narrow || dense[2] == 32));
+                    && (!is_narrow || dense[2] >= 32)
+                    // `.kind` has ordered metadata alone.
+                    && (sparsity.is_ordered || !scaling.narrow)
+            });
         if !known || !of_eight && [layout_a, layout_b] != [false, true] {
             return Err(Failure::Unknown);
         }
@@ -446,6 +446,30 @@ impl Builder<'_, '_> {
         self.emit(Op::Matrix(index));
         self.end_sync_op();
         Ok(())
+    }
+}
+
+/// The matrices of `ldmatrix` or `stmatrix`; none where the PTX ISA has no such ones.
+fn take_tile(mods: &mut Modifiers<'_>, stores: bool) -> Option<MatrixTile> {
+    let shape = mods.take_first(|name| {
+        ["m8n8", "m8n16", "m16n16", "m16n8"]
+            .into_iter()
+            .find(|shape| *shape == name)
+    })?;
+    let transposed = mods.take("trans");
+    let packing = match (mods.rest(), shape) {
+        (["b16"], "m8n8") | (["b8"], "m16n16" | "m16n8") => RowPacking::Bytes,
+        (["b8x16", "b6x16_p32"], "m8n16" | "m16n16") => RowPacking::SixBits,
+        (["b8x16", "b4x16_p64"], "m8n16" | "m16n16") => RowPacking::FourBits,
+        _ => return None,
+    };
+    mods.drop_known(|_| true);
+    match (shape, transposed, stores) {
+        ("m8n8", transposed, _) => Some(MatrixTile::Eight { transposed }),
+        ("m8n16", false, false) => Some(MatrixTile::Wide(packing)),
+        ("m16n16", true, false) => Some(MatrixTile::Square(packing)),
+        ("m16n8", true, true) => Some(MatrixTile::Tall),
+        _ => None,
     }
 }
 

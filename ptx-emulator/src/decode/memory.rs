@@ -415,21 +415,35 @@ impl<'p> Builder<'_, 'p> {
             _ => return Err("wrong number of operands".into()),
         };
         let address = self.address(address, space)?;
-        if elements > 1 && (space != Space::Global || swap || !ty.is_float()) {
+        let has_vectors = matches!(space, Space::Global | Space::Generic);
+        if elements > 1 && (!has_vectors || swap || !ty.is_float()) {
             return Err(Failure::Unknown);
         }
-        // Each element of a vector is an atomic operation of its own.
-        let parts = self.parts_of(operand, elements)?;
-        let results = match to {
-            None | Some(Operand::Sink) => None,
-            Some(to) => Some(self.parts_of(to, elements)?),
-        };
-        for (at, operand) in parts.iter().enumerate() {
+        let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+        for part in &*self.parts_of(operand, elements)? {
+            sources.push(self.source(part, ty)?);
+        }
+        if let Some(to) = to.filter(|to| !matches!(to, Operand::Sink)) {
+            for part in &*self.parts_of(to, elements)? {
+                destinations.push(match part {
+                    Operand::Sink => None,
+                    part => Some(self.destination(part, ty)?),
+                });
+            }
+        }
+        let second = second.map(|second| self.source(second, ty)).transpose()?;
+        // Each element of a vector is an atomic operation of its own. Their operands are those from
+        // before the first.
+        for at in 1..elements {
+            let is_lost = |to: &Option<Register>| *to == Some(sources[at]);
+            if destinations.iter().take(at).any(is_lost) {
+                let kept = self.new_register(ty)?;
+                self.emit_move(kept, sources[at])?;
+                sources[at] = kept;
+            }
+        }
+        for (at, operand) in sources.into_iter().enumerate() {
             let behind = i64::from(ty.bytes()) * at as i64;
-            let destination = match results.as_ref().map(|results| &results[at]) {
-                None | Some(Operand::Sink) => None,
-                Some(to) => Some(self.destination(to, ty)?),
-            };
             let atomic = Atomic {
                 address: Address {
                     offset: address.offset.wrapping_add(behind),
@@ -437,9 +451,9 @@ impl<'p> Builder<'_, 'p> {
                 },
                 function,
                 ty,
-                operand: self.source(operand, ty)?,
-                second: second.map(|second| self.source(second, ty)).transpose()?,
-                destination,
+                operand,
+                second,
+                destination: destinations.get(at).copied().flatten(),
             };
             let index = self.program.atomics.len() as u32;
             self.program.atomics.push(atomic);

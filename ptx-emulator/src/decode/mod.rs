@@ -214,6 +214,12 @@ fn error(
             column,
             opcode: opcode.to_string(),
         },
+        Failure::Refused(reason) => KernelError::Refused {
+            kernel,
+            line,
+            column,
+            reason,
+        },
         Failure::Message(message) => KernelError::Instruction {
             kernel,
             line,
@@ -321,9 +327,8 @@ impl Builder<'_, '_> {
             }
             "bfind" => self.find_highest(mods, operands),
             "shl" | "shr" => self.shift(base, mods, operands),
-            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" | "dp2a" | "bmsk" | "szext" | "fns" => {
-                self.bit_field(base, mods, operands)
-            }
+            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" | "dp2a" | "bmsk" | "szext" | "fns"
+            | "clmad" => self.bit_field(base, mods, operands),
             "lop3" => self.logic3(mods, operands),
             "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
                 self.float_function(base, mods, operands)

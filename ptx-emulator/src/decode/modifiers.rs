@@ -11,6 +11,14 @@ pub(crate) enum Failure {
     Unknown,
     /// Something is wrong with the operands.
     Message(String),
+    /// The instruction is well formed and not supported, for this reason.
+    Refused(String),
+}
+
+impl Failure {
+    pub(crate) fn refused(reason: &str) -> Self {
+        Failure::Refused(reason.to_string())
+    }
 }
 
 impl From<String> for Failure {

@@ -16,7 +16,9 @@ impl Builder<'_, '_> {
         if product {
             return self.wgmma(mods, operands);
         }
-        let known = mods.take("sync") && mods.take("aligned");
+        // ptxas takes `wgmma` without `.aligned` as well.
+        let known = mods.take("sync");
+        mods.take("aligned");
         let waits = mods.take("wait_group");
         let commits = mods.take("commit_group");
         if !known || !(waits || commits || mods.take("fence")) {
@@ -50,7 +52,8 @@ impl Builder<'_, '_> {
             }
             _ => return Err("expected a predicate".into()),
         };
-        let known = mods.take("sync") && mods.take("aligned");
+        let known = mods.take("sync");
+        mods.take("aligned");
         let combines = mods.take("and");
         let counts = mods.take("popc");
         let saturates = mods.take("satfinite");

@@ -271,7 +271,9 @@ impl Builder<'_, '_> {
 
     /// `istypep.type p, a`: what a variable or a handle is, is known when the kernel runs alone.
     pub(super) fn is_type(&mut self) -> Outcome {
-        Err("what an opaque handle is cannot be asked: istypep is not supported".into())
+        Err(Failure::refused(
+            "what an opaque handle is cannot be asked: istypep is not supported",
+        ))
     }
 
     fn emit_surface(
@@ -304,7 +306,7 @@ impl Builder<'_, '_> {
         if mods.take("p") {
             let reason =
                 "formatted surface access (.p) is not supported: the access by bytes (.b) is";
-            return Err(reason.into());
+            return Err(Failure::refused(reason));
         }
         if !mods.take("b") {
             return Err(Failure::Unknown);
@@ -380,11 +382,9 @@ impl Builder<'_, '_> {
         match operands {
             [] => Ok(Vec::new()),
             [offsets @ Operand::Vector(_)] => self.words(offsets, Type::S32),
-            [..] => Err(
-                "comparison with a depth is not supported: no API of CUDA makes depth \
-                         textures"
-                    .into(),
-            ),
+            [..] => Err(Failure::refused(
+                "comparison with a depth is not supported: no API of CUDA makes depth textures",
+            )),
         }
     }
 
@@ -423,7 +423,8 @@ impl Builder<'_, '_> {
 
     /// An instruction that is known and cannot run, with the reason.
     pub(super) fn refuse(&mut self, opcode: &str, reason: &str) -> Outcome {
-        Err(format!("`{opcode}` is not supported: {reason}").into())
+        let reason = format!("`{opcode}` is not supported: {reason}");
+        Err(Failure::Refused(reason))
     }
 }
 
@@ -438,9 +439,9 @@ fn take_geometry(mods: &mut Modifiers<'_>) -> Result<ImageKind, Failure> {
         ("acube", ImageKind::Cubes),
     ];
     if mods.take("2dms") || mods.take("a2dms") {
-        return Err(
-            "textures of several samples are not supported: no API of CUDA makes them".into(),
-        );
+        return Err(Failure::refused(
+            "textures of several samples are not supported: no API of CUDA makes them",
+        ));
     }
     let found = NAMES.into_iter().find(|(name, _)| mods.take(name));
     found.map(|(_, kind)| kind).ok_or(Failure::Unknown)

@@ -10,6 +10,9 @@ use super::float::{from_f64, to_f64};
 use crate::ir::{RandomRounding, Rounding, SmallConversion, SmallFloat};
 use ptx_syntax::ast::Type;
 
+/// The largest finite bf16.
+const LARGEST_BF16: f64 = f32::from_bits(0x7f7f_0000) as f64;
+
 /// Random bits as a share of the last place: `bits` · 2^-`count`.
 #[derive(Clone, Copy)]
 struct Random {
@@ -195,7 +198,15 @@ pub(super) fn convert(conversion: SmallConversion, x: [u64; 4]) -> u64 {
             narrow_exponent(value(at), up, finite) << (8 * at)
         }
         (true, _) => narrow(value(at), small, tail) << (width * at),
-        (false, _) => from_f64(value(at), 0.0, half, Rounding::NearestEven) << (16 * at),
+        (false, _) => {
+            let value = value(at);
+            // Infinities of `e5m2`; all other numbers are far from the largest of bf16.
+            let value = match finite && value.is_infinite() {
+                true => LARGEST_BF16.copysign(value),
+                false => value,
+            };
+            from_f64(value, 0.0, half, Rounding::NearestEven) << (16 * at)
+        }
     };
     element(0) | element(1)
 }

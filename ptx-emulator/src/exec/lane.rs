@@ -43,12 +43,13 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
                 .sum();
             plain(truncate(x[2].wrapping_add(sum as u64), 32))
         }
-        LaneFunction::Pair(function, ty) => {
-            let half = |at: u32| {
-                let part = x.map(|value| value >> (16 * at) & 0xffff);
-                integer(function, ty, part) << (16 * at)
+        LaneFunction::Parts(function, ty) => {
+            let bits = 8 * ty.bytes();
+            let part = |at: u32| {
+                let operands = x.map(|value| truncate(value >> (bits * at), bits));
+                truncate(integer(function, ty, operands), bits) << (bits * at)
             };
-            plain(half(0) | half(1))
+            plain((0..32 / bits).fold(0, |word, at| word | part(at)))
         }
         LaneFunction::DotProduct2 {
             upper,
@@ -175,6 +176,12 @@ fn permute(mode: PermuteMode, a: u64, b: u64, c: u64) -> u64 {
     (0..4).fold(0, |all, place| all | byte(selected[place]) << (8 * place))
 }
 
+/// The product of numbers whose bits are coefficients of polynomials: sums have no carry.
+fn carryless_product(a: u64, b: u64) -> u128 {
+    let places = (0..64).filter(|place| a >> place & 1 != 0);
+    places.fold(0, |sum, place| sum ^ u128::from(b) << place)
+}
+
 /// An integer instruction of any width.
 fn integer(function: IntegerFunction, ty: Type, x: [u64; 4]) -> u64 {
     let bits = 8 * ty.bytes();
@@ -256,6 +263,10 @@ fn integer(function: IntegerFunction, ty: Type, x: [u64; 4]) -> u64 {
             (length, true) => i128::from(sign_extend(x[0], length)),
             (length, false) => i128::from(truncate(x[0], length)),
         },
+        IntegerFunction::CarrylessMadLow => return carryless_product(x[0], x[1]) as u64 ^ x[2],
+        IntegerFunction::CarrylessMadHigh => {
+            return (carryless_product(x[0], x[1]) >> 64) as u64 ^ x[2];
+        }
         IntegerFunction::FindNth => return find_nth(x[0] as u32, x[1] as u32, x[2] as i32),
         IntegerFunction::ExtractField => return extract_field(x, bits, signed),
         IntegerFunction::InsertField => return insert_field(x, bits),

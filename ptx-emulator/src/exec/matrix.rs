@@ -1,5 +1,4 @@
-//! `ldmatrix`, `stmatrix` and `mma.sync`: fragments and MMAs (PTX ISA, "Warp Level Matrix
-//! Multiply-Accumulate Instructions").
+//! `mma.sync`: fragments and MMAs (PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions").
 //!
 //! Lane l belongs to group g = l / 4 and has index t = l mod 4 in it. Let a register hold e
 //! elements, counted by p. Register i of a fragment holds, where A has 8 r rows:
@@ -15,13 +14,10 @@ use super::run::{Outcome, RawFault, Run};
 use super::simd;
 use super::tensor_sum::{Factor, Factors, Line, MAX_DEPTH, Tile, dot_product, is_special};
 use super::vector::LANES;
-use super::warp_ops::{lanes, read, write};
+use super::warp_ops::{read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Register, Space, Sums};
+use crate::ir::{Matrix, MatrixInputs, Mma, Register, Sums};
 use crate::observer::EventSink;
-
-/// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
-const ROW_BYTES: u32 = 16;
 
 /// Most rows of A.
 const MAX_ROWS: usize = 16;
@@ -72,54 +68,6 @@ impl<O: EventSink> Run<'_, '_, O> {
             }
             Matrix::Wgmma(product) => self.wgmma(product),
         }
-    }
-
-    fn move_matrices(&mut self, matrices: &MatrixMove) -> Outcome {
-        let count = matrices.registers.len();
-        // Eight lanes give the rows of each matrix.
-        let mask = u32::MAX >> (LANES - 8 * count);
-        let (space, addresses) = self.resolve(&matrices.address, mask);
-        let kind = match matrices.stores {
-            true => AccessKind::Store,
-            false => AccessKind::Load,
-        };
-        self.observe(space, kind, ROW_BYTES, (mask, false), &addresses);
-        if space != Space::Shared {
-            let lane = Some(0);
-            let kind = FaultKind::NotShared(addresses[0]);
-            return Err(Box::new(RawFault { kind, lane }));
-        }
-        for lane in lanes(mask) {
-            self.check(space, addresses[lane], ROW_BYTES, kind, lane)?;
-        }
-        for (matrix, register) in matrices.registers.iter().enumerate() {
-            let rows = &addresses[8 * matrix..8 * matrix + 8];
-            for lane in 0..LANES {
-                let (group, place) = (lane / 4, lane % 4);
-                if !matrices.transposed {
-                    let word = rows[group] as usize / 4 + place;
-                    let value = &mut self.r.regs32[register.0 as usize][lane];
-                    match matrices.stores {
-                        true => self.shared[word] = *value,
-                        false => *value = self.shared[word],
-                    }
-                    continue;
-                }
-                for part in 0..2 {
-                    let at = rows[2 * place + part] + 2 * group as u64;
-                    let shift = 16 * part;
-                    if matrices.stores {
-                        let value = self.r.regs32[register.0 as usize][lane] >> shift & 0xffff;
-                        self.write_memory(space, at, 2, lane, u64::from(value), false);
-                    } else {
-                        let value = self.read_memory(space, at, 2, lane, false) as u32;
-                        let to = &mut self.r.regs32[register.0 as usize][lane];
-                        *to = *to & !(0xffff << shift) | value << shift;
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     fn mma_f32(&mut self, product: &Mma) {

@@ -26,6 +26,7 @@ mod lane_offsets;
 mod launch;
 mod map_edit;
 mod matrix;
+mod matrix_move;
 mod mbarrier;
 mod mbarrier_object;
 mod member_mask;

@@ -207,7 +207,10 @@ impl<O: EventSink> Run<'_, '_, O> {
 
     /// The scales of every row of A and of every column of B.
     #[expect(clippy::type_complexity)]
-    fn scales(&self, scales: &Scales) -> Result<(Vec<Vec<Scale>>, Vec<Vec<Scale>>), Box<RawFault>> {
+    pub(super) fn scales(
+        &self,
+        scales: &Scales,
+    ) -> Result<(Vec<Vec<Scale>>, Vec<Vec<Scale>>), Box<RawFault>> {
         let selector = |of: usize, which: usize, most: u64, step: u64| {
             let register = scales.selectors[of][which];
             let value = read(&self.r, register, 0);

@@ -19,7 +19,9 @@
 use super::integer_matrix::{accumulate, widen};
 use super::replaced_sum::{converted, converted_product};
 use super::run::{Outcome, RawFault, Run};
-use super::tensor_sum::{Factor, Kind, Line, any_dot_product, dot_product};
+use super::tensor_sum::{
+    Factor, Kind, Line, Scale, any_dot_product, dot_product, scaled_dot_product,
+};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
@@ -139,11 +141,21 @@ impl<O: EventSink> Run<'_, '_, O> {
         let selected = |row: usize, column: usize| -> Vec<u32> {
             positions[row].iter().map(|&k| b[column][k]).collect()
         };
+        let scales = match &product.scales {
+            Some(scales) => Some(self.scales(scales)?),
+            None => None,
+        };
         let mut sums = [[0; COLUMNS]; ROWS];
         for (row, sums) in sums.iter_mut().enumerate() {
             for (column, sum) in sums.iter_mut().enumerate() {
                 let addend = self.element_of_sums(product, row, column);
-                *sum = self.sparse_sum(product, &a[row], &selected(row, column), addend);
+                let lines = (&a[row][..], &selected(row, column)[..]);
+                // A block has as many elements of A as others: each chunk is in one block.
+                let pairs = scales.as_ref().map(|(of_a, of_b)| {
+                    let pairs = of_a[row].iter().zip(&of_b[column]);
+                    pairs.map(|(a, b)| [*a, *b]).collect::<Vec<_>>()
+                });
+                *sum = self.sparse_sum(product, lines, pairs.as_deref(), addend);
             }
         }
         let [_, of_d] = product.sums;
@@ -198,7 +210,13 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
     }
 
-    fn sparse_sum(&self, product: &Mma, a: &[u32], b: &[u32], addend: u32) -> u32 {
+    fn sparse_sum(
+        &self,
+        product: &Mma,
+        (a, b): (&[u32], &[u32]),
+        scales: Option<&[[Scale; 2]]>,
+        addend: u32,
+    ) -> u32 {
         let inputs = [product.inputs, product.inputs_b];
         if let MatrixInputs::Integer { .. } = product.inputs {
             let pairs = a.iter().zip(b);
@@ -228,7 +246,10 @@ impl<O: EventSink> Run<'_, '_, O> {
                     sums,
                     short: false,
                 };
-                any_dot_product(kind, &a, &b, addend)
+                match scales {
+                    Some(scales) => scaled_dot_product(kind, &a, &b, scales, addend),
+                    None => any_dot_product(kind, &a, &b, addend),
+                }
             }
         }
     }

@@ -11,8 +11,14 @@ use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register, Written};
 use crate::memory::MAX_LOCAL_BYTES;
 
-/// Nested calls beyond this are an error.
-const MAX_FRAMES: usize = 256;
+/// Calls nested deeper than this are an error, and calls whose registers take more than this many
+/// rows of 32 lanes.
+const MAX_CALL_DEPTH: u32 = 4096;
+const MAX_FRAME_ROWS: usize = 1 << 17;
+
+/// With as many frames, a call looks for one without lanes before it makes another. Frames end in
+/// any order where lanes have diverged, and only those on top are dropped.
+const REUSED_FROM: usize = 64;
 
 /// An active call of a function; frame 0 is the kernel's.
 #[derive(Clone, Copy, Debug)]
@@ -229,18 +235,26 @@ impl Warp {
             })
         };
         let program = &launch.kernel.0.program;
-        if self.frames.len() >= MAX_FRAMES {
-            return Err(overflow());
-        }
         let caller = self.frames[parent as usize];
         let last = self.frames[self.frames.len() - 1];
         let of_last = &program.functions[last.function as usize];
         let callee = &program.functions[function as usize];
-        let bases = (
-            last.regs32 + of_last.regs32 as usize,
-            last.regs64 + of_last.regs64 as usize,
-            last.predicates + of_last.predicates as usize,
-        );
+        let reused = self.unused_frame(function, parent);
+        let bases = match reused {
+            Some(at) => {
+                let frame = &self.frames[at];
+                (frame.regs32, frame.regs64, frame.predicates)
+            }
+            None => (
+                last.regs32 + of_last.regs32 as usize,
+                last.regs64 + of_last.regs64 as usize,
+                last.predicates + of_last.predicates as usize,
+            ),
+        };
+        let rows = bases.0 + callee.regs32 as usize + 2 * (bases.1 + callee.regs64 as usize);
+        if caller.depth >= MAX_CALL_DEPTH || rows > MAX_FRAME_ROWS {
+            return Err(overflow());
+        }
         let local_base = self.local_top(program, &caller).next_multiple_of(16);
         let local_end = local_base + callee.local_bytes;
         if u64::from(local_end) > MAX_LOCAL_BYTES {
@@ -258,7 +272,7 @@ impl Warp {
         }
         self.fill_constants(launch, callee, bases, block, |_| true);
         self.clear_unset(callee, bases);
-        self.frames.push(Frame {
+        let frame = Frame {
             function,
             parent,
             call_block,
@@ -267,8 +281,38 @@ impl Warp {
             regs64: bases.1,
             predicates: bases.2,
             local_base,
-        });
-        Ok(self.frames.len() as u32 - 1)
+        };
+        let at = match reused {
+            Some(at) => {
+                self.frames[at] = frame;
+                at
+            }
+            None => {
+                self.frames.push(frame);
+                self.frames.len() - 1
+            }
+        };
+        Ok(at as u32)
+    }
+
+    /// A frame of a function that no lane is in, nor any function that it has called. It lies above
+    /// its new parent, as all do. While each register keeps what it was written by, frames end in
+    /// order.
+    fn unused_frame(&self, function: u32, parent: u32) -> Option<usize> {
+        if self.frames.len() < REUSED_FROM || self.written.is_some() {
+            return None;
+        }
+        let mut is_used = vec![false; self.frames.len()];
+        is_used[0] = true;
+        for split in &self.splits {
+            let mut at = split.frame as usize;
+            while !std::mem::replace(&mut is_used[at], true) {
+                at = self.frames[at].parent as usize;
+            }
+        }
+        let above = parent as usize + 1;
+        let is_unused = |at: &usize| !is_used[*at] && self.frames[*at].function == function;
+        (above..self.frames.len()).find(is_unused)
     }
 
     /// Drops the topmost frames that have no lanes.

@@ -32,8 +32,8 @@ pub(crate) enum LaneFunction {
     FunnelRight(bool),
     Permute(PermuteMode),
     Logic3(u8),
-    /// An operation on both 16-bit halves of words.
-    Pair(IntegerFunction, Type),
+    /// An operation on each part of words, of the type's width.
+    Parts(IntegerFunction, Type),
     /// Sum of four products of bytes; whether `a` and `b` are signed.
     DotProduct4(bool, bool),
     /// `dp2a`: sum of two products of a 16-bit half and a byte, of the upper two bytes where
@@ -136,6 +136,9 @@ pub(crate) enum IntegerFunction {
     },
     /// `fns`: the n-th set bit.
     FindNth,
+    /// `clmad`: half of the product of polynomials over two elements, and a sum of that kind.
+    CarrylessMadLow,
+    CarrylessMadHigh,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,16 +13,55 @@ pub(crate) enum Matrix {
     Wgmma(Wgmma),
 }
 
-/// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, whose rows lie at the lanes'
-/// addresses.
+/// `ldmatrix` and `stmatrix`: matrices whose rows of 16 bytes lie at the lanes' addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct MatrixMove {
     pub address: Address,
     pub stores: bool,
-    /// Whether fragments hold the transposed matrices.
-    pub transposed: bool,
-    /// One for each matrix.
+    pub tile: MatrixTile,
+    /// Those of the first matrix first: two for each of 16 × 16 elements, else one.
     pub registers: Vec<Reg32>,
+}
+
+/// The matrices of `ldmatrix` and `stmatrix`, as the names of their shapes count rows and columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MatrixTile {
+    /// `m8n8`: 16-bit elements; whether fragments hold the transposed matrices.
+    Eight { transposed: bool },
+    /// `m8n16`: loads of 8-bit elements, which memory holds packed.
+    Wide(RowPacking),
+    /// `m16n16`: loads of 8-bit elements, transposed.
+    Square(RowPacking),
+    /// `m16n8`: stores of 8-bit elements, transposed.
+    Tall,
+}
+
+/// How 16 elements of a row lie in its 16 bytes. Loads make a byte of each, with zeros on top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowPacking {
+    Bytes,
+    /// `b6x16_p32`: six bits each, and four bytes of padding.
+    SixBits,
+    /// `b4x16_p64`: four bits each, and eight bytes of padding.
+    FourBits,
+}
+
+impl MatrixTile {
+    /// Rows of a matrix in memory.
+    pub(crate) fn rows(self) -> usize {
+        match self {
+            MatrixTile::Square(_) => 16,
+            _ => 8,
+        }
+    }
+
+    /// Registers for a matrix in each lane.
+    pub(crate) fn registers(self) -> usize {
+        match self {
+            MatrixTile::Square(_) => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// `mma.sync`: D = A · B + C.

@@ -360,11 +360,75 @@ fn a_kernel_changes_a_tensor_map() {
             "no Stride number 4",
         ),
         (
-            "rank.global.b1024.b32 [%base+128], 1",
-            "there is no tensor map",
+            "rank.global.b1024.b32 [%base+1024], 1",
+            "there is neither a tensor map nor 128 zero bytes",
         ),
     ] {
         let fault = device.fault(&format!("tensormap.replace.tile.{edit};"));
+        assert!(fault.to_string().contains(words), "{fault}");
+    }
+}
+
+/// A kernel may begin with zeros and set the fields that there are, as Triton's do.
+#[test]
+fn a_kernel_makes_a_tensor_map() {
+    let mut words = vec![0; 256];
+    words.extend((0..64u32).map(|i| 500 + i));
+    let device = BulkLaunch::new(1, &words);
+    let fields = [
+        "global_address.shared::cta.b1024.b64 [%r2], %x2",
+        "rank.shared::cta.b1024.b32 [%r2], 1",
+        "box_dim.shared::cta.b1024.b32 [%r2], 0, 4",
+        "box_dim.shared::cta.b1024.b32 [%r2], 1, 2",
+        "global_dim.shared::cta.b1024.b32 [%r2], 0, 8",
+        "global_dim.shared::cta.b1024.b32 [%r2], 1, 8",
+        "global_stride.shared::cta.b1024.b64 [%r2], 0, %x3",
+        "element_stride.shared::cta.b1024.b32 [%r2], 0, 1",
+        "element_stride.shared::cta.b1024.b32 [%r2], 1, 1",
+        "elemtype.shared::cta.b1024.b32 [%r2], 2",
+        "interleave_layout.shared::cta.b1024.b32 [%r2], 0",
+        "swizzle_mode.shared::cta.b1024.b32 [%r2], 0",
+        "fill_mode.shared::cta.b1024.b32 [%r2], 0",
+    ];
+    let body = |fields: &[&str]| {
+        let edits = fields
+            .iter()
+            .map(|field| format!("tensormap.replace.tile.{field};\n"));
+        format!(
+            ".shared .align 128 .b8 tile[128]; .shared .align 128 .b8 made[128];
+             .shared .align 8 .b8 full[8];
+             mov.u32 %r2, made; mad.lo.u32 %r3, %thread, 4, %r2; mov.b32 %r1, 0;
+             st.shared.b32 [%r3], %r1; bar.warp.sync -1;
+             setp.ne.u32 %p1, %thread, 0; @%p1 bra MADE;
+             add.s64 %x2, %base, 1024; mov.b64 %x3, 32; {}
+             MADE: bar.warp.sync -1;
+             tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
+               [%base], [%r2], 128;
+             bar.sync 0; @%p1 bra DONE;
+             fence.proxy.tensormap::generic.acquire.gpu [%base], 128;
+             mbarrier.init.shared.b64 [full], 1; fence.mbarrier_init.release.cluster;
+             mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 32;
+             mov.u32 %r5, 3; mov.u32 %r6, 1;
+             cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes
+               [tile], [%base, {{%r5, %r6}}], [full];
+             W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; @!%p2 bra W;
+             ld.shared.v4.b32 {{%r7, %r8, %r9, %r10}}, [tile];
+             ld.shared.v4.b32 {{%r11, %r12, %r13, %r14}}, [tile+16];
+             st.global.v4.b32 [%base+2048], {{%r7, %r8, %r9, %r10}};
+             st.global.v4.b32 [%base+2064], {{%r11, %r12, %r13, %r14}};
+             DONE:",
+            edits.collect::<String>()
+        )
+    };
+    let data = device.run(&body(&fields));
+    assert_eq!(data[512..520], [511, 512, 513, 514, 519, 520, 521, 522]);
+    // Fields whose number is 0 need not be set.
+    assert_eq!(device.run(&body(&fields[..10]))[512..520], data[512..520]);
+    // Without an extent of its box it is none, and without its rank it has one dimension.
+    for (missing, words) in [(3, "there is no tensor map"), (1, "dimensions")] {
+        let mut fields = fields.to_vec();
+        fields.remove(missing);
+        let fault = device.fault(&body(&fields));
         assert!(fault.to_string().contains(words), "{fault}");
     }
 }

@@ -3,6 +3,7 @@
 #[path = "../../examples/conformance/assembler.rs"]
 mod assembler;
 #[path = "../../examples/conformance/orders.rs"]
+#[allow(dead_code)]
 mod orders;
 #[path = "../../examples/conformance/table.rs"]
 #[allow(dead_code)]

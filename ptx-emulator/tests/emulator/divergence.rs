@@ -500,3 +500,42 @@ fn lanes_at_different_operations_do_not_meet() {
         }
     }
 }
+
+/// Lanes that are in calls of different depths end their frames in any order. Frames that no lane
+/// is in any more do not count as nested calls, and depths of GPUs' stacks are reached.
+#[test]
+fn calls_end_in_any_order() {
+    // depth(n) calls itself n times, and `twice` between them: n + the sum of all below.
+    let functions = "
+        .func (.param .b32 result) twice(.param .b32 value) {
+            .reg .b32 %v<4>; ld.param.b32 %v1, [value]; shl.b32 %v1, %v1, 1;
+            st.param.b32 [result], %v1; ret;
+        }
+        .func (.param .b32 result) depth(.param .b32 value) {
+            .reg .b32 %v<8>; .reg .pred %q<2>;
+            ld.param.b32 %v1, [value]; mov.b32 %v2, 0; setp.eq.u32 %q1, %v1, 0; @%q1 bra END;
+            { .param .b32 a; .param .b32 b; st.param.b32 [a], %v1; call (b), twice, (a);
+              ld.param.b32 %v3, [b]; }
+            sub.u32 %v4, %v1, 1;
+            { .param .b32 a; .param .b32 b; st.param.b32 [a], %v4; call (b), depth, (a);
+              ld.param.b32 %v2, [b]; }
+            { .param .b32 a; .param .b32 b; st.param.b32 [a], %v1; call (b), twice, (a);
+              ld.param.b32 %v5, [b]; }
+            add.u32 %v2, %v2, %v3; add.u32 %v2, %v2, %v5;
+            END: st.param.b32 [result], %v2; ret;
+        }";
+    let body = |scale: u32| {
+        format!(
+            "mul.lo.u32 %r1, %thread, {scale};
+             {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), depth, (a);
+               ld.param.b32 %r0, [b]; }} {STORE}"
+        )
+    };
+    for scale in [1, 37] {
+        let found = run_text(&module_with(functions, &body(scale)), 32, &[0; 32]);
+        for (thread, found) in found.into_iter().enumerate() {
+            let n = thread as u32 * scale;
+            assert_eq!(found, 2 * n * (n + 1), "{thread} {scale}");
+        }
+    }
+}

@@ -216,8 +216,80 @@ fn packed_integers() {
     check("max.relu.s16x2 %r0, %r1, %r2;", |a, b, _| {
         pair(a, b, |a, b| a.max(b).max(0))
     });
+    check("add.sat.s16x2 %r0, %r1, %r2;", |a, b, _| {
+        pair(a, b, i16::saturating_add)
+    });
+    check("add.sat.u16x2 %r0, %r1, %r2;", |a, b, _| {
+        pair(a, b, |a, b| (a as u16).saturating_add(b as u16) as i16)
+    });
+    check("add.sat.u32 %r0, %r1, %r2;", |a, b, _| {
+        u64::from((a as u32).saturating_add(b as u32))
+    });
     check("min.relu.s32 %r0, %r1, %r2;", |a, b, _| {
         u64::from((a as i32).min(b as i32).max(0) as u32)
+    });
+}
+
+#[test]
+fn packed_bytes() {
+    let bytes = |a: u64, b: u64, f: fn(i8, i8) -> i8| {
+        let byte = |at: u32| u64::from(f((a >> at) as i8, (b >> at) as i8) as u8) << at;
+        byte(0) | byte(8) | byte(16) | byte(24)
+    };
+    type Signed = fn(i8, i8) -> i8;
+    type Unsigned = fn(u8, u8) -> u8;
+    let signed: [(&str, Signed); 9] = [
+        ("add.s8x4", i8::wrapping_add),
+        ("add.sat.s8x4", i8::saturating_add),
+        ("sub.s8x4", i8::wrapping_sub),
+        ("sub.sat.s8x4", i8::saturating_sub),
+        ("min.s8x4", i8::min),
+        ("max.s8x4", i8::max),
+        ("min.relu.s8x4", |a, b| a.min(b).max(0)),
+        ("max.relu.s8x4", |a, b| a.max(b).max(0)),
+        ("neg.s8x4", |a, _| a.wrapping_neg()),
+    ];
+    for (name, function) in signed {
+        let operands = if name == "neg.s8x4" {
+            "%r1"
+        } else {
+            "%r1, %r2"
+        };
+        check(&format!("{name} %r0, {operands};"), |a, b, _| {
+            bytes(a, b, function)
+        });
+    }
+    let unsigned: [(&str, Unsigned); 6] = [
+        ("add.u8x4", u8::wrapping_add),
+        ("add.sat.u8x4", u8::saturating_add),
+        ("sub.u8x4", u8::wrapping_sub),
+        ("sub.sat.u8x4", u8::saturating_sub),
+        ("min.u8x4", u8::min),
+        ("max.u8x4", u8::max),
+    ];
+    for (name, function) in unsigned {
+        check(&format!("{name} %r0, %r1, %r2;"), |a, b, _| {
+            (0..32).step_by(8).fold(0, |word, at| {
+                word | u64::from(function((a >> at) as u8, (b >> at) as u8)) << at
+            })
+        });
+    }
+}
+
+/// Bits are coefficients of polynomials: a product without carries, and a sum without any.
+#[test]
+fn products_without_carries() {
+    let product = |a: u64, b: u64| {
+        (0..64).fold(0u128, |sum, at| match b >> at & 1 {
+            0 => sum,
+            _ => sum ^ u128::from(a) << at,
+        })
+    };
+    check("clmad.lo.u64 %x0, %x1, %x2, %x3;", |a, b, c| {
+        product(a, b) as u64 ^ c
+    });
+    check("clmad.hi.u64 %x0, %x1, %x2, %x3;", |a, b, c| {
+        (product(a, b) >> 64) as u64 ^ c
     });
 }
 

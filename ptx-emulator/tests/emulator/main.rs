@@ -4,6 +4,7 @@
 
 mod async_copy;
 mod bulk;
+mod byte_matrices;
 mod clusters;
 mod common;
 mod conformance;

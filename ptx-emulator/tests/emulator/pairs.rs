@@ -266,6 +266,24 @@ fn small_floats() {
             );
         }
     }
+    // bf16 has all of their values, and f32 too.
+    for small in ["e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2"] {
+        for relu in ["", ".relu"] {
+            let direct = format!("cvt.rn{relu}.bf16x2.{small} %r0, %h1;");
+            let wide = format!(
+                "{{ .reg .b16 %lo, %hi; cvt.rn.f16x2.{small} %r2, %h1; mov.b32 {{%lo, %hi}}, %r2;
+                 cvt.f32.f16 %r2, %hi; cvt.f32.f16 %r3, %lo;
+                 cvt.rn{relu}.bf16x2.f32 %r0, %r2, %r3; }}"
+            );
+            assert_eq!(evaluate(&direct, &operands()), evaluate(&wide, &operands()));
+        }
+    }
+    // The infinities of `e5m2`, and its NaN.
+    let of_five = [[0x7cfc, 0, 0], [0x7f3c, 0, 0]];
+    let found = evaluate("cvt.rn.bf16x2.e5m2x2 %r0, %h1;", &of_five);
+    assert_eq!(found, [0x7f80_ff80, 0x7fff_3f80]);
+    let found = evaluate("cvt.rn.satfinite.bf16x2.e5m2x2 %r0, %h1;", &of_five);
+    assert_eq!(found, [0x7f7f_ff7f, 0x7fff_3f80]);
     let powers = "{ cvt.rp.satfinite.ue8m0x2.f32 %h0, %r1, %r2; cvt.rn.bf16x2.ue8m0x2 %r0, %h0; }";
     let row = [
         u64::from(3f32.to_bits()),
@@ -280,6 +298,17 @@ fn small_floats() {
     let tail = |value: f32| u64::from((value + 2f32.powi(-5)).to_bits());
     let found = evaluate(four, &[[tail(1.0), tail(-1.0), 0xbfff_c000]]);
     assert_eq!(found, [0x38b8_39b8]);
+}
+
+/// ptxas takes conversions between the 16-bit floats without a rounding, as `.rn`.
+#[test]
+fn halves_need_no_rounding() {
+    for (to, from) in [("bf16", "f16"), ("f16", "bf16")] {
+        let plain = format!("cvt.{to}.{from} %h0, %h1;");
+        let named = format!("cvt.rn.{to}.{from} %h0, %h1;");
+        let rows = operands();
+        assert_eq!(evaluate(&plain, &rows), evaluate(&named, &rows), "{plain}");
+    }
 }
 
 /// ptxas takes bf16 and integers of 16 bits, and none of 8. No integer is rounded twice.

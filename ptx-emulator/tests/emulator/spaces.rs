@@ -467,3 +467,19 @@ fn atomics_of_many_blocks_lose_nothing() {
     launch(&text, &config, &mut data).expect("runs");
     assert_eq!(data, [3200, 0, 3200, 3200, 3200]);
 }
+
+/// The operands of a vector are those from before the first addition, and its address may be
+/// generic.
+#[test]
+fn atomics_on_vectors_take_their_operands_first() {
+    let body = "mov.b32 %r1, 0f3F800000; mov.b32 %r2, 0f40000000;
+         setp.ne.u32 %p1, %thread, 0; @%p1 bra DONE;
+         atom.add.v2.f32 {%r1, %r2}, [%base], {%r2, %r1};
+         st.global.v2.b32 [%base+8], {%r1, %r2};
+         red.add.v2.f32 [%base], {%r1, %r1};
+         DONE:";
+    let floats = [10.0f32, 20.0, 0.0, 0.0].map(f32::to_bits);
+    let found = run(body, 32, &floats);
+    let wanted = [22.0f32, 31.0, 10.0, 20.0].map(f32::to_bits);
+    assert_eq!(found, wanted);
+}

@@ -14,6 +14,14 @@ struct Kind {
     bits: usize,
     kept: usize,
     chunk: usize,
+    /// Blocks with a scale along k; none where there are no scales.
+    blocks: usize,
+}
+
+impl Kind {
+    const fn scaled(self, blocks: usize) -> Self {
+        Kind { blocks, ..self }
+    }
 }
 
 const fn kind(
@@ -31,6 +39,7 @@ const fn kind(
         bits,
         kept,
         chunk,
+        blocks: 0,
     }
 }
 
@@ -121,6 +130,57 @@ const KINDS: [Kind; 12] = [
     ),
 ];
 
+/// Those of `.kind`, which has ordered metadata alone.
+const ORDERED: [Kind; 6] = [
+    kind(
+        "m16n8k64.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32",
+        64,
+        ["e2m1", "f32"],
+        8,
+        [2, 4],
+    ),
+    kind(
+        "m16n8k64.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+        64,
+        ["e4m3", "f32"],
+        8,
+        [2, 4],
+    )
+    .scaled(1),
+    kind(
+        "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+        64,
+        ["e2m1", "f32"],
+        8,
+        [2, 4],
+    )
+    .scaled(1),
+    kind(
+        "m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+        128,
+        ["e2m1x2", "f32"],
+        4,
+        [4, 8],
+    )
+    .scaled(2),
+    kind(
+        "m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        128,
+        ["e2m1x2", "f32"],
+        4,
+        [4, 8],
+    )
+    .scaled(2),
+    kind(
+        "m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        128,
+        ["e2m1x2", "f32"],
+        4,
+        [4, 8],
+    )
+    .scaled(4),
+];
+
 /// The bits of a small integer.
 fn encode(name: &str, value: i32) -> u32 {
     let of_single = (value as f32).to_bits();
@@ -131,6 +191,9 @@ fn encode(name: &str, value: i32) -> u32 {
         "e4m3" if value == 0 => 0,
         // Sign, exponent from -120, three bits of fraction.
         "e4m3" => of_single >> 31 << 7 | ((of_single >> 20 & 0x7ff) - (120 << 3)),
+        // Sign, and 0, 1, 2 or 3 in the middle of a byte.
+        "e2m1" => encode("e2m1x2", value) << 2,
+        "e2m1x2" => u32::from(value < 0) << 3 | [0, 2, 4, 5][value.unsigned_abs() as usize],
         "s8" => value as u32 & 0xff,
         "s4" => value as u32 & 0xf,
         _ => value as u32,
@@ -244,18 +307,45 @@ fn check(kind: &Kind, sp: &str, selector: usize) {
     let mut data = Vec::new();
     let mut wanted = Vec::new();
     let in_c = if kind.sums == "f16" { 2 } else { 4 };
-    let stride = in_a + in_b + 1 + in_c;
+    let in_scales = if kind.blocks == 0 { 0 } else { 2 };
+    let stride = in_a + in_b + 1 + in_scales + in_c;
+    // A word of scales has a byte for each of 4 / blocks pairs of lanes that may be asked for.
+    let exponents: Vec<[u32; 2]> = (0..32).map(|_| [random.0, random.below(1 << 20)]).collect();
+    let exponent = |lane: usize, of: usize, byte: usize| {
+        (exponents[lane][of] >> (2 * byte + 3) & 3).min(2) as usize
+    };
+    let (byte_a, byte_b) = match kind.blocks {
+        0 | 4 => (0, 0),
+        1 => (3, 1),
+        _ => (2, 0),
+    };
+    let scale = |row: usize, column: usize, k: usize| -> i32 {
+        if kind.blocks == 0 {
+            return 1;
+        }
+        let block = k * kind.blocks / kind.depth;
+        let of_a = exponent(4 * (row % 8) + 2 + row / 8, 0, byte_a + block);
+        1 << (of_a + exponent(4 * column + 3, 1, byte_b + block))
+    };
     for lane in 0..32 {
         let (group, place) = (lane / 4, lane % 4);
         data.extend((0..in_a).map(|i| a[group + 8 * (i % 2)][place + 4 * (i / 2)]));
         data.extend((0..in_b).map(|i| b[group][place + 4 * i]));
         data.push(metadata_of(kind, &metadata, lane, selector));
+        for of in 0..in_scales {
+            let byte = |byte: usize| match kind.opcode.ends_with("ue4m3") {
+                true => (7 + exponent(lane, of, byte) as u32) << 3,
+                false => 127 + exponent(lane, of, byte) as u32,
+            };
+            data.push((0..4).fold(0, |word, at| word | byte(at) << (8 * at)));
+        }
         for half in 0..2 {
             let row = group + 8 * half;
             let at = |column: usize| c[8 * row + column];
             let sum = |column: usize| {
-                let products = rows[row].0.iter().zip(&columns[column]);
-                at(column) + products.map(|(a, b)| a * b).sum::<i32>()
+                let products = rows[row].0.iter().zip(&columns[column]).enumerate();
+                let products = products.map(|(k, (a, b))| a * b * scale(row, column, k));
+                at(column) + products.sum::<i32>()
             };
             data.extend(of_pair(at(2 * place), at(2 * place + 1)));
             wanted.extend(of_pair(sum(2 * place), sum(2 * place + 1)));
@@ -268,7 +358,15 @@ fn check(kind: &Kind, sp: &str, selector: usize) {
     let loads: String = (0..stride)
         .map(|i| format!("ld.global.b32 %r{i}, [%x1+{}];\n", 4 * i))
         .collect();
-    let at_c = in_a + in_b + 1;
+    let at_c = in_a + in_b + 1 + in_scales;
+    let scales = match kind.blocks {
+        0 => String::new(),
+        _ => format!(
+            ", %r{}, {{{byte_a}, 1}}, %r{}, {{{byte_b}, 3}}",
+            at_c - 2,
+            at_c - 1
+        ),
+    };
     let d = list(at_c, in_c);
     let stores: String = (at_c..stride)
         .map(|i| format!("st.global.b32 [%x1+{}], %r{i};\n", 4 * i))
@@ -276,11 +374,15 @@ fn check(kind: &Kind, sp: &str, selector: usize) {
     let (of_a, of_b, opcode) = (list(0, in_a), list(in_a, in_b), kind.opcode);
     let text = module(&format!(
         "mad.wide.u32 %x1, %thread, {}, %base;\n{loads}\
-         mma.{sp}.sync.aligned.{opcode} {d}, {of_a}, {of_b}, {d}, %r{}, {selector};\n{stores}",
+         mma.{sp}.sync.aligned.{opcode} {d}, {of_a}, {of_b}, {d}, %r{}, {selector}{scales};\n{stores}",
         4 * stride,
         in_a + in_b
     ));
-    let text = text.replace(".version 8.0\n.target sm_80", ".version 8.7\n.target sm_90");
+    let target = match kind.opcode.contains("kind::") {
+        true => ".version 8.7\n.target sm_120a",
+        false => ".version 8.7\n.target sm_90",
+    };
+    let text = text.replace(".version 8.0\n.target sm_80", target);
     let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
     launch(&text, &config, &mut data).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let found: Vec<u32> = data
@@ -299,6 +401,13 @@ fn sparse_products_are_those_of_the_whole_matrix() {
             check(kind, "sp", selector);
             check(kind, "sp::ordered_metadata", selector);
         }
+    }
+}
+
+#[test]
+fn sparse_products_of_kinds_have_scales() {
+    for kind in &ORDERED {
+        check(kind, "sp::ordered_metadata", 0);
     }
 }
 

@@ -354,6 +354,6 @@ pub const FORMS: &[Family] = &[
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16",
         "{r,r,r,r},x,x,r,0,p,1,1,0,0",
     ),
-    ("wgmma.[fence|commit_group].sync.aligned", ""),
-    ("wgmma.wait_group.sync.aligned", "0"),
+    ("wgmma.[fence|commit_group].sync[.aligned]", ""),
+    ("wgmma.wait_group.sync[.aligned]", "0"),
 ];

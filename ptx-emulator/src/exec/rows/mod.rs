@@ -50,7 +50,7 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
         LaneFunction::Integer(function, ty @ (Type::U16 | Type::S16 | Type::B16)) => {
             short(function, ty.is_signed(), x)
         }
-        LaneFunction::Pair(function, ty) => pair(function, ty.is_signed(), x),
+        LaneFunction::Parts(function, ty) if ty.bytes() == 2 => pair(function, ty.is_signed(), x),
         LaneFunction::Convert(conversion) => convert::convert(conversion, a),
         LaneFunction::FunnelLeft(true) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);

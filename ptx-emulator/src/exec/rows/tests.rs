@@ -159,7 +159,7 @@ fn functions() -> Vec<LaneFunction> {
         for ty in [Type::U16, Type::S16] {
             all.push(LaneFunction::Integer(function, ty));
             if !matches!(function, I::MulWide) {
-                all.push(LaneFunction::Pair(function, ty));
+                all.push(LaneFunction::Parts(function, ty));
             }
         }
     }
