@@ -434,12 +434,11 @@ impl<'p> Builder<'_, 'p> {
         let second = second.map(|second| self.source(second, ty)).transpose()?;
         // Each element of a vector is an atomic operation of its own. Their operands are those from
         // before the first.
-        for at in 1..elements {
-            let is_lost = |to: &Option<Register>| *to == Some(sources[at]);
-            if destinations.iter().take(at).any(is_lost) {
+        for (at, source) in sources.iter_mut().enumerate() {
+            if destinations.iter().take(at).any(|to| *to == Some(*source)) {
                 let kept = self.new_register(ty)?;
-                self.emit_move(kept, sources[at])?;
-                sources[at] = kept;
+                self.emit_move(kept, *source)?;
+                *source = kept;
             }
         }
         for (at, operand) in sources.into_iter().enumerate() {

@@ -45,11 +45,11 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
         }
         LaneFunction::Parts(function, ty) => {
             let bits = 8 * ty.bytes();
-            let part = |at: u32| {
+            let result = |at: u32| {
                 let operands = x.map(|value| truncate(value >> (bits * at), bits));
                 truncate(integer(function, ty, operands), bits) << (bits * at)
             };
-            plain((0..32 / bits).fold(0, |word, at| word | part(at)))
+            plain((0..32 / bits).fold(0, |word, at| word | result(at)))
         }
         LaneFunction::DotProduct2 {
             upper,

@@ -48,7 +48,7 @@ fn load(opcode: &str, count: usize) -> Vec<[u8; 4]> {
     words.map(|word| word.to_le_bytes()).collect()
 }
 
-/// Element `at` of a row, of so many bits.
+/// Element `at` of a row whose elements have `bits` bits.
 fn element(row: &[u8], bits: usize, at: usize) -> u8 {
     let bit = |index: usize| row[index / 8] >> (index % 8) & 1;
     (0..bits).fold(0, |value, place| value | bit(bits * at + place) << place)
