@@ -258,7 +258,6 @@ pub const OF_TF32_90: KernelSet = KernelSet {
 /// i8 by warpgroups, with accumulators of i32, and a C of i32 or f32.
 pub const OF_I8_90: KernelSet = KernelSet {
     reductions: &[ReductionMode::LastBlock],
-    as_they_lie: Some(&OF_I8_80),
     ..of_8_bits(&[integer_90::OF_I8])
 };
 
