@@ -3,7 +3,7 @@
 //! # Idea
 //! Asynchronous copies bring vectors of 16 bytes, and read those at an edge in part. Rows that do
 //! not begin at multiples of 16 bytes are copied as they lie in aligned vectors, from the one with
-//! their first element on: see [`unaligned`](super::unaligned).
+//! their first element on: see [`unaligned`].
 //!
 //! # Thread mapping
 //! Threads side by side copy vectors side by side of a row, as it is stored.

@@ -117,7 +117,7 @@ macro_rules! mma_kernels {
                     /// # Safety
                     /// See [`tile_config`](crate::gemm::tile_config). C is of the type that
                     /// `fusion` says; `bias` and `residual` are as [`Chosen::new`] asks. A range is
-                    /// as [`split::is_left_out`] asks.
+                    /// as [`Range`](super::split::Range) says.
                     #[cuda_std::kernel(
                         max_threads = $tile::THREADS as u32,
                         min_blocks = $tile::MIN_BLOCKS,
