@@ -7,6 +7,39 @@ use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::prelude::*;
 
+/// Elements of a column of the matrix, of which a thread stores some.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<C, Op> {
+    /// The first of them.
+    start: *mut C,
+    /// Distance of two of them.
+    leading: u32,
+    /// How many there are.
+    rows: u32,
+    op: Op,
+}
+
+impl<C: Output, Op: OutputOp<C::Wide>> Column<C, Op> {
+    /// Stores the results of scaled accumulators to every `step`th element from `row` on, as far
+    /// as there are such, where the operator needs no source.
+    ///
+    /// # Safety
+    /// The matrix is in device memory. No other thread stores the elements.
+    #[inline(always)]
+    pub unsafe fn store_scaled<const N: usize>(&self, row: u32, step: u32, scaled: [C::Wide; N]) {
+        for i in 0..N {
+            let row = row + i as u32 * step;
+            if row < self.rows {
+                let offset = u64::from(row) * u64::from(self.leading);
+                let to = self.start.wrapping_add(offset as usize);
+                let result = C::from_wide(self.op.combine(scaled[i], C::Wide::ZERO));
+                // SAFETY: the test says that the column has the element.
+                unsafe { *to = result };
+            }
+        }
+    }
+}
+
 /// Elements of a vector, which a thread stores at once.
 const VECTOR: usize = 4;
 
@@ -94,6 +127,34 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
         (self.start.addr() | row_bytes).is_multiple_of(align)
     }
 
+    /// Whether a result depends on the element of the matrix that was there before.
+    #[inline(always)]
+    pub fn is_source_needed(&self) -> bool {
+        self.op.is_source_needed()
+    }
+
+    /// Whether the matrix has all of a tile of these `extents` from `row` and `column` on.
+    #[inline(always)]
+    pub fn has_all(&self, [row, column]: [usize; 2], [rows, columns]: [usize; 2]) -> bool {
+        row + rows <= self.rows && column + columns <= self.columns
+    }
+
+    /// The elements of a column from `row` on.
+    #[inline(always)]
+    pub fn column(&self, row: usize, column: usize) -> Column<C, Op> {
+        let rows = if column < self.columns {
+            self.rows.saturating_sub(row)
+        } else {
+            0
+        };
+        Column {
+            start: (self.start).wrapping_add(row * self.leading + column),
+            leading: self.leading as u32,
+            rows: rows as u32,
+            op: self.op,
+        }
+    }
+
     /// Stores the result of an accumulator, if the matrix has the element.
     ///
     /// # Safety
@@ -126,13 +187,13 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
 
     /// Stores the results of a row of `N` scaled accumulators in shared memory, the first of them
     /// at `row` and `column`, as far as the matrix has the elements: 128 aligned bytes at a time,
-    /// wherever the row begins.
+    /// wherever the row begins. `SOURCE` is whether a [source](Self::is_source_needed) is needed.
     ///
     /// # Safety
     /// All lanes of the warp execute it. The matrix is in device memory, and no other thread stores
     /// the elements.
     #[inline(always)]
-    pub unsafe fn store_row<const N: usize>(
+    pub unsafe fn store_row<const SOURCE: bool, const N: usize>(
         &self,
         [row, column]: [usize; 2],
         scaled: *const C::Wide,
@@ -154,12 +215,12 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
             if to.addr().is_multiple_of(2 * size_of::<C>()) {
                 for first in (0..N + of_line).step_by(2 * LANES) {
                     let index = (first + 2 * lane).wrapping_sub(in_line);
-                    self.store_pair(to, scaled, index, count);
+                    self.store_pair::<SOURCE>(to, scaled, index, count);
                 }
             } else {
                 for first in (0..N + of_line).step_by(LANES) {
                     let index = (first + lane).wrapping_sub(in_line);
-                    self.store_pair(to, scaled, index, count.min(index.wrapping_add(1)));
+                    self.store_pair::<SOURCE>(to, scaled, index, count.min(index.wrapping_add(1)));
                 }
             }
         }
@@ -172,7 +233,13 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
     /// As for [`store_row`](Self::store_row). The matrix has `count` elements from `to` on. The
     /// address of `index` is a multiple of two elements' bytes where `count` is more than the next.
     #[inline(always)]
-    unsafe fn store_pair(&self, to: *mut C, scaled: *const C::Wide, index: usize, count: usize) {
+    unsafe fn store_pair<const SOURCE: bool>(
+        &self,
+        to: *mut C,
+        scaled: *const C::Wide,
+        index: usize,
+        count: usize,
+    ) {
         if index >= count {
             return;
         }
@@ -180,7 +247,7 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
         // aligned together.
         unsafe {
             let result = |index: usize| {
-                let source = if self.op.is_source_needed() {
+                let source = if SOURCE {
                     (*to.wrapping_add(index)).widen()
                 } else {
                     C::Wide::ZERO
@@ -194,6 +261,20 @@ impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
                 *at = C::from_wide(result(index));
             }
         }
+    }
+
+    /// Stores the results of four accumulators of a row as a vector, where no
+    /// [source](Self::is_source_needed) is needed.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), of four elements that the matrix has. Rows start at multiples
+    /// of [vectors](Self::vectors), and `column` is a multiple of 4.
+    #[inline(always)]
+    pub unsafe fn store_vector(&self, row: usize, column: usize, accumulators: [C::Wide; VECTOR]) {
+        let to = self.start.wrapping_add(row * self.leading + column);
+        let results = accumulators.map(|accumulator| self.op.result_of(accumulator));
+        // SAFETY: the contract says that the matrix has the elements, and that they are aligned.
+        unsafe { C::store_4(to, results) };
     }
 
     /// Stores the results of four accumulators of a row, from a multiple of 4 on, as far as the

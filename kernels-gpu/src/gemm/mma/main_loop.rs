@@ -261,14 +261,43 @@ unsafe fn store<
         }
     }
     thread::sync_threads();
+    // SAFETY: the rows were written before the barrier, and the matrix is that of this function's
+    // contract.
+    unsafe {
+        if epilogue.is_source_needed() {
+            store_rows::<true, BM, BN, THREADS, Op>(epilogue, memory, block);
+        } else {
+            store_rows::<false, BM, BN, THREADS, Op>(epilogue, memory, block);
+        }
+    }
+}
+
+/// Stores the rows of a block's scaled accumulators in shared memory. `SOURCE` is whether the
+/// epilogue needs a source.
+///
+/// # Safety
+/// All threads of the block execute it. The epilogue's matrix is in device memory. No other block
+/// owns the elements of this tile, which begins at `block`. `memory` has `BM` rows of `BN` +
+/// [`PADDING`] elements.
+#[inline(always)]
+unsafe fn store_rows<
+    const SOURCE: bool,
+    const BM: usize,
+    const BN: usize,
+    const THREADS: usize,
+    Op: OutputOp<f64>,
+>(
+    epilogue: &DirectEpilogue<f64, Op>,
+    memory: *mut f64,
+    block: [usize; 2],
+) {
     let mut row = opaque(thread::thread_idx_x() as usize / 32);
     while row < BM {
         for i in 0..ROWS_IN_FLIGHT {
             let row = row + i * THREADS / 32;
-            let scaled = memory.wrapping_add(row * pitch);
-            // SAFETY: the row was written before the barrier. Each warp has rows of its own, and
-            // the matrix is that of this function's contract.
-            unsafe { epilogue.store_row::<BN>([block[0] + row, block[1]], scaled) };
+            let scaled = memory.wrapping_add(row * (BN + PADDING));
+            // SAFETY: each warp has rows of its own, and the rest is this function's contract.
+            unsafe { epilogue.store_row::<SOURCE, BN>([block[0] + row, block[1]], scaled) };
         }
         row = rolled(row + ROWS_IN_FLIGHT * THREADS / 32);
     }

@@ -247,25 +247,35 @@ pub unsafe fn body<
             return;
         }
         let epilogue = DirectEpilogue::<f32, Op>::new(&params, &scheduler, &work, [c, workspace]);
-        let (row, column) = (work.row as usize, work.column as usize);
-        if DIRECT || epilogue.vectors() {
+        let (row, column) = (
+            work.row as usize + warp_row,
+            work.column as usize + warp_column,
+        );
+        let extents = [WARP_THREADS_M * TM, WARP_THREADS_N * TN];
+        // Most tiles are stored by few instructions: those of all cases together would push the
+        // main loop out of the instruction cache.
+        if epilogue.vectors()
+            && !epilogue.is_source_needed()
+            && epilogue.has_all([row, column], extents)
+        {
+            store_vectors(
+                &epilogue,
+                &accumulators,
+                row + lane_row,
+                column + lane_column,
+            );
+        } else if DIRECT {
             store_direct(
                 &epilogue,
                 &accumulators,
-                row + warp_row + lane_row,
-                column + warp_column + lane_column,
+                row + lane_row,
+                column + lane_column,
             );
         } else {
             // The stages are free once all warps have arrived here: the last reads are done.
             thread::sync_threads();
             let staging = memory.add(warp * WARP_THREADS_M * (WARP_THREADS_N * TN + PADDING));
-            store_through_shared(
-                &epilogue,
-                &accumulators,
-                staging,
-                row + warp_row,
-                column + warp_column,
-            );
+            store_through_shared(&epilogue, &accumulators, staging, row, column);
         }
     }
 }
@@ -308,8 +318,38 @@ fn fma(a: f32, b: f32, accumulator: &mut f32) {
     }
 }
 
-/// Stores a thread's accumulators, the first of them at `row` and `column`. Aligned rows are stored
-/// by vec4s, others by elements.
+/// The row of accumulators `i` of a thread, behind its first one.
+#[inline(always)]
+const fn row_of(i: usize) -> usize {
+    i / 4 * (4 * WARP_THREADS_M) + i % 4
+}
+
+/// Stores a thread's accumulators, the first of them at `row` and `column`, where the epilogue
+/// needs no source.
+///
+/// # Safety
+/// The epilogue's matrix is in device memory, has all of the tile, and has rows of vectors. No
+/// other thread owns the elements of this thread tile.
+#[inline(always)]
+unsafe fn store_vectors<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
+    epilogue: &DirectEpilogue<f32, Op>,
+    accumulators: &[[f32; TN]; TM],
+    row: usize,
+    column: usize,
+) {
+    for i in 0..TM {
+        for j in (0..TN).step_by(4) {
+            let four = core::array::from_fn(|q| accumulators[i][j + q]);
+            let column = column + j * WARP_THREADS_N;
+            // SAFETY: this function has the contract of `store_vector`; `column` is a multiple of
+            // 4.
+            unsafe { epilogue.store_vector(row + row_of(i), column, four) };
+        }
+    }
+}
+
+/// The same of any matrix and with any source. Aligned rows are stored by vec4s, others by
+/// elements.
 ///
 /// # Safety
 /// The epilogue's matrix is in device memory. No other thread owns the elements of this thread
@@ -323,18 +363,17 @@ unsafe fn store_direct<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
 ) {
     let vectors = epilogue.vectors();
     for i in 0..TM {
-        let row = row + i / 4 * (4 * WARP_THREADS_M) + i % 4;
         for j in (0..TN).step_by(4) {
             let column = column + j * WARP_THREADS_N;
             let four = core::array::from_fn(|q| accumulators[i][j + q]);
             // SAFETY: this function has the contract of `store_4`; `column` is a multiple of 4.
-            unsafe { epilogue.store_4(row, column, four, vectors) };
+            unsafe { epilogue.store_4(row + row_of(i), column, four, vectors) };
         }
     }
 }
 
-/// Stores a warp's accumulators, the first of them at `row` and `column`, where rows start at any
-/// address. 8 rows at a time go through shared memory, so that a store covers 32 neighbours.
+/// Stores a warp's accumulators, the first of them at `row` and `column`, of any matrix and with
+/// any source. 8 rows at a time go through shared memory, so that a store covers 32 neighbours.
 ///
 /// They are scaled before that. To be stored as they are, accumulators would have to lie as the
 /// vectors of B do, in the same register banks: each FMA of the main loop would wait for a bank.
@@ -350,10 +389,13 @@ unsafe fn store_through_shared<Op: OutputOp<f32>, const TM: usize, const TN: usi
     row: usize,
     column: usize,
 ) {
-    let width = WARP_THREADS_N * TN;
-    let pitch = width + PADDING;
+    const { assert!(TN / 8 * 8 == TN && TN <= 16) };
+    let pitch = WARP_THREADS_N * TN + PADDING;
     let lane = warp::lane_id() as usize;
     let own = staging.wrapping_add(lane / WARP_THREADS_N * pitch + lane % WARP_THREADS_N * 4);
+    // A lane stores one column, or two that are 32 apart.
+    let columns = [0, 1].map(|x| epilogue.column(row, column + 32 * x + lane));
+    let is_source_needed = epilogue.is_source_needed();
     for i in 0..TM {
         // SAFETY: only this warp uses the staging rows, and `sync_warp` separates their writes from
         // their reads. The epilogue has the contract of this function.
@@ -363,11 +405,18 @@ unsafe fn store_through_shared<Op: OutputOp<f32>, const TM: usize, const TN: usi
                 F32x4::store(own.add(j * WARP_THREADS_N), scaled);
             }
             warp::sync_warp(u32::MAX);
-            for y in 0..WARP_THREADS_M {
-                let row = row + i / 4 * (4 * WARP_THREADS_M) + y * 4 + i % 4;
-                for x in (0..width).step_by(32) {
-                    let scaled = *staging.add(y * pitch + x + lane);
-                    epilogue.store_scaled(row, column + x + lane, scaled);
+            if is_source_needed {
+                for y in 0..WARP_THREADS_M {
+                    let row = row + row_of(i) + 4 * y;
+                    for x in (0..WARP_THREADS_N * TN).step_by(32) {
+                        let scaled = *staging.add(y * pitch + x + lane);
+                        epilogue.store_scaled(row, column + x + lane, scaled);
+                    }
+                }
+            } else {
+                for x in 0..TN / 8 {
+                    let column = core::array::from_fn(|y| *staging.add(y * pitch + 32 * x + lane));
+                    columns[x].store_scaled::<WARP_THREADS_M>(row_of(i) as u32, 4, column);
                 }
             }
             warp::sync_warp(u32::MAX);

@@ -46,6 +46,7 @@ const TF32_AS_IT_LIES: &[&str] = &[
     "gemm_90_tf32_128x32_any",
 ];
 const I8_AS_IT_LIES: &[&str] = &["gemm_i8_64x64_any"];
+const OF_16_BITS_AS_IT_LIES: &[&str] = &["gemm_90_bf16_64x64_any", "gemm_90_f16_64x64_any"];
 const SPLIT_AS_IT_LIES: &[&str] = &["gemm_f32_split_64x64_any"];
 
 /// Reduction kernels of split-K.
@@ -178,7 +179,7 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same.",
     },
     Unreported {
-        kernels: &[I8_AS_IT_LIES],
+        kernels: &[I8_AS_IT_LIES, OF_16_BITS_AS_IT_LIES],
         kind: "barrier",
         source: "unaligned: let tile = match is_last_step && is_in_next >> e & 1 != 0 {",
         copies: &[0],
@@ -242,22 +243,30 @@ const ELSEWHERE: &[Unreported] = &[
         kernels: &[CLUSTERS],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
-        copies: &[3, 5],
+        copies: &[0, 1, 3, 5],
         reason: "The barrier before an epilogue tile is written again: blocks have one tile here, and use each epilogue tile once.",
     },
     Unreported {
         kernels: &[CLUSTERS_TO_16_BIT],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
-        copies: &[3],
+        copies: &[0, 3],
         reason: "The same: a tile is one box.",
     },
     Unreported {
         kernels: &[RS, I8, FP8, CLUSTERS_OF_8_BITS],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
-        copies: &[1, 3],
+        copies: &[1, 2, 3],
         reason: "The same.",
+    },
+    Unreported {
+        kernels: &[CLUSTERS, CLUSTERS_TO_16_BIT, RS, I8, FP8],
+        kind: "guard",
+        source: "persistent: (tile < self.stream_k_tiles).then_some(Split {",
+        copies: &[0],
+        reason: "Whether a block has a stream-K tile: where there are none here, the one that it \
+                takes lies behind C, and nothing of it is stored.",
     },
     Unreported {
         kernels: &[RS, I8, FP8],
@@ -474,8 +483,8 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["wgmma_bf16_stream_k"]],
         kind: "guard",
-        source: "wgmma_stream_k: for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {",
-        copies: &[1],
+        source: "stage: for i in 0..boxes.count {",
+        copies: &[0],
         reason: "Whether a work unit has an odd number of k-tiles: blocks have one here, and \
                 no warp waits for a stage too many.",
     },
