@@ -58,12 +58,16 @@ pub(super) fn faster_without<T: GemmInput>(
     }
     let oriented = Oriented::of(description);
     let copies = oriented.copied_bytes().map(|bytes| bytes as f64);
+    let bytes: f64 = copies.clone().sum();
+    // Most products ask for no copies: they are planned once.
+    if bytes == 0.0 {
+        return None;
+    }
     // The costs of kernels that take operands in terms have the launches that write those.
-    let counted = copies.clone().filter(|_| !kernels.splits_operands);
+    let counted = copies.filter(|_| !kernels.splits_operands);
     let (clocks, _) = kernels.plan_of_copies(&description.problem(device), counted)?;
-    let bytes = copies.sum();
     let in_f32 = in_f32(description, device, kernels, bytes);
-    let as_they_lie = as_they_lie(description, device, kernels, bytes);
+    let as_they_lie = as_they_lie(description, device, kernels);
     let all = in_f32.into_iter().chain(as_they_lie);
     let (least, without) = all.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
     (least < clocks).then_some(without)
@@ -89,15 +93,13 @@ fn in_f32<T: GemmInput>(
     Some((clocks, Without::InF32(in_f32)))
 }
 
-/// The product of operands as they lie, with its predicted clocks, where copies of `bytes` bytes
-/// are spared.
+/// The product of operands as they lie, with its predicted clocks.
 fn as_they_lie<T: GemmInput>(
     description: &Description<T>,
     device: DeviceLimits,
     kernels: &KernelSet,
-    bytes: f64,
 ) -> Option<(f64, Without)> {
-    let kernels = kernels.as_they_lie.filter(|_| bytes > 0.0)?;
+    let kernels = kernels.as_they_lie?;
     let problem = description.stored_problem(device);
     let (clocks, choice) = kernels.plan_of_copies(&problem, [].into_iter())?;
     Some((clocks, Without::AsTheyLie(choice)))

@@ -28,7 +28,8 @@ use super::multistage::{self, Accumulators, Operands, panels};
 use super::operand::TileElement;
 use super::split::{self, SplitF32};
 use super::table::{
-    FewColumns, FewRows, Large, MmaTile, Small, SmallAny, Tall, config, finish, mma_kernels, output,
+    FewColumns, FewRows, High, Large, MmaTile, Small, SmallAny, Tall, Wide, config, finish,
+    mma_kernels, output,
 };
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
@@ -67,7 +68,7 @@ impl MmaTile for SmallSplit {
 macro_rules! mma_families {
     ($(
         $prefix:ident, $list:ident, [$($tall:ident)?] $large:ident, $small:ident,
-        [$($few_rows:ident, $few_columns:ident)?] $small_any:ident:
+        [$($few_rows:ident, $few_columns:ident, $high:ident, $wide:ident)?] $small_any:ident:
         $element:ty, $stored:ty, $c_16bit:ty, $module:ident $range:tt;
     )*) => {
         mma_kernels! {
@@ -96,6 +97,8 @@ macro_rules! mma_families {
                     $(
                         $few_rows, _32x128_ { any: ANY, ANY, $range; }
                         $few_columns, _128x32_ { any: ANY, ANY, $range; }
+                        $high, _128x64_ { any: ANY, ANY, $range; }
+                        $wide, _64x128_ { any: ANY, ANY, $range; }
                     )?
                 }
             )*
@@ -104,11 +107,11 @@ macro_rules! mma_families {
 }
 
 mma_families! {
-    gemm_f16, OF_F16, [Tall] Large, Small, [FewRows, FewColumns] SmallAny:
+    gemm_f16, OF_F16, [Tall] Large, Small, [FewRows, FewColumns, High, Wide] SmallAny:
     F16, u16, f16, multistage [];
-    gemm_bf16, OF_BF16, [Tall] Large, Small, [FewRows, FewColumns] SmallAny:
+    gemm_bf16, OF_BF16, [Tall] Large, Small, [FewRows, FewColumns, High, Wide] SmallAny:
     Bf16, u16, bf16, multistage [];
-    gemm_tf32, OF_TF32, [] Large, Small, [FewRows, FewColumns] SmallAny:
+    gemm_tf32, OF_TF32, [] Large, Small, [FewRows, FewColumns, High, Wide] SmallAny:
     Tf32, f32, f32, multistage [];
     gemm_f32_split, OF_F32_SPLIT, [] LargeSplit, SmallSplit, [] SmallSplit:
     SplitF32, f32, f32, split [range];

@@ -21,7 +21,9 @@
 
 use super::multistage::{self, Accumulators, Operands, panels};
 use super::operand::TileElement;
-use super::table::{FewColumns, FewRows, MmaTile, SmallAny, config, finish, mma_kernels, output};
+use super::table::{
+    FewColumns, FewRows, High, MmaTile, SmallAny, Wide, config, finish, mma_kernels, output,
+};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::epilogue::fusion::{Chosen, ElementOp, FusionParams};
@@ -37,15 +39,21 @@ mma_kernels! {
         SmallAny, _64x64_ { any: ANY, ANY, []; }
         FewRows, _32x128_ { any: ANY, ANY, []; }
         FewColumns, _128x32_ { any: ANY, ANY, []; }
+        High, _128x64_ { any: ANY, ANY, []; }
+        Wide, _64x128_ { any: ANY, ANY, []; }
     }
     gemm_90_bf16, OF_BF16: Bf16, u16, bf16, multistage {
         SmallAny, _64x64_ { any: ANY, ANY, []; }
         FewRows, _32x128_ { any: ANY, ANY, []; }
         FewColumns, _128x32_ { any: ANY, ANY, []; }
+        High, _128x64_ { any: ANY, ANY, []; }
+        Wide, _64x128_ { any: ANY, ANY, []; }
     }
     gemm_90_tf32, OF_TF32: Tf32, f32, f32, multistage {
         SmallAny, _64x64_ { any: ANY, ANY, []; }
         FewRows, _32x128_ { any: ANY, ANY, []; }
         FewColumns, _128x32_ { any: ANY, ANY, []; }
+        High, _128x64_ { any: ANY, ANY, []; }
+        Wide, _64x128_ { any: ANY, ANY, []; }
     }
 }

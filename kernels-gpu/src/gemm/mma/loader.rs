@@ -215,8 +215,8 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
     }
 
     /// Starts to copy the next k-tile, of which the operand has `k_extent` elements along k, to
-    /// `stage`; where not `enabled`, does nothing. Unaligned rows count for themselves what they
-    /// have.
+    /// `stage`; where not `enabled`, does nothing. Of unaligned rows, whose last elements lie in the
+    /// k-tile behind, `k_extent` is a k-tile more than there is.
     ///
     /// # Safety
     /// Where `enabled`, the operand is as [`Panel`] says, and no other access touches the stage
@@ -229,7 +229,8 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
             match LAYOUT {
                 layout::K_MAJOR_VECTORS => self.copy_k_major(stage, k_extent, enabled),
                 layout::MN_MAJOR_VECTORS => self.copy_mn_major(stage, k_extent, enabled),
-                _ => self.copy_unaligned(stage, enabled),
+                _ if enabled => self.copy_unaligned(stage, k_extent),
+                _ => {}
             }
         }
         self.from = self.from.wrapping_add(self.advance);
@@ -278,10 +279,13 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
         }
     }
 
+    /// Most k-tiles have all of their vectors, and a copy needs no count of bytes, which takes as
+    /// many instructions as the MMAs.
+    ///
     /// # Safety
-    /// As for [`start_copies`](Self::start_copies).
+    /// As for [`start_copies`](Self::start_copies), where enabled.
     #[inline(always)]
-    unsafe fn copy_unaligned(&self, stage: SharedAddress, enabled: bool) {
+    unsafe fn copy_unaligned(&self, stage: SharedAddress, k_extent: u32) {
         let rows = &self.rows;
         let [first, vector] = self.first;
         let element_bytes = E::ELEMENT_BYTES as u32;
@@ -301,7 +305,9 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
         let at_most = |bytes: u32| bytes.min(VECTOR_BYTES as u32);
         let shift = if rows.is_k_major { 0 } else { rows.shift };
         let left = at_most((shift + bytes).saturating_sub(before));
-        for index in 0..Self::VECTORS {
+        let has_all = rows.is_k_major || self.inside >= BMN as u32;
+        let is_whole = has_all && k_extent >= 2 * E::BK as u32;
+        let copy = |index: usize, left: u32| {
             let from = self.from.wrapping_add(index * self.step as usize);
             let row = first + index as u32 * rows.step;
             let left = if row < count { left } else { 0 };
@@ -309,7 +315,19 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
             // SAFETY: what is read in front of the operand's first element lies in a vector with
             // it, and so in the same allocation. Bytes behind its rows are not read. The vector
             // lies inside of the stage by the assertions of `new`.
-            unsafe { copy_partial(to, from, left, enabled) };
+            unsafe { copy_partial(to, from, left, true) };
+        };
+        if is_whole {
+            for index in 0..Self::VECTORS {
+                copy(index, VECTOR_BYTES as u32);
+            }
+        } else {
+            for index in 0..Self::VECTORS {
+                copy(index, left);
+            }
+        }
+        if rows.is_k_major {
+            return;
         }
         let row = thread::thread_idx_x();
         let left = at_most((rows.last_shift + bytes).saturating_sub(row_bytes));
@@ -318,8 +336,7 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
         // SAFETY: the vector lies behind a row of the operand, and only bytes of that are read. A
         // thread with a shift has a row of the tile.
         unsafe {
-            let is_there = enabled && rows.last_shift > 0;
-            copy_partial(to, rows.last, left, is_there);
+            copy_partial(to, rows.last, left, rows.last_shift > 0);
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::scheduler::grid::WorkTile;
 use cuda_std::async_copy::{self, SharedAddress};
+use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
 
 /// Bytes of shared memory of `stages` stages of a block tile.
@@ -161,9 +162,15 @@ impl<
             write: 0,
             read: 0,
         };
-        for _ in 0..STAGES - 1 {
+        let mut stage = 0;
+        while stage < STAGES - 1 {
             // SAFETY: the stages were not used before; the rest is this function's contract.
             unsafe { pipeline.start_copies() };
+            // Copies of unaligned rows are long code.
+            stage = match Self::READS_NEXT {
+                true => rolled(stage + 1),
+                false => stage + 1,
+            };
         }
         pipeline.wait();
         pipeline

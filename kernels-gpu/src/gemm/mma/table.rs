@@ -295,6 +295,31 @@ impl MmaTile for SmallAny {
     const MIN_BLOCKS: u32 = 4;
 }
 
+/// Four warps of 32 × 64, for operands whose rows begin anywhere: C has few columns, but more than
+/// [`FewColumns`] takes at once, and A is read once.
+pub(super) struct Wide;
+
+impl MmaTile for Wide {
+    const BM: usize = 64;
+    const BN: usize = 128;
+    const MMAS_M: usize = 2;
+    const MMAS_N: usize = 8;
+    const STAGES: usize = 4;
+    const MIN_BLOCKS: u32 = 3;
+}
+
+/// The same for few rows, in warps of 64 × 32.
+pub(super) struct High;
+
+impl MmaTile for High {
+    const BM: usize = 128;
+    const BN: usize = 64;
+    const MMAS_M: usize = 4;
+    const MMAS_N: usize = 4;
+    const STAGES: usize = 4;
+    const MIN_BLOCKS: u32 = 3;
+}
+
 /// [`SmallAny`] for few rows: A is short, and B is read once.
 pub(super) struct FewRows;
 

@@ -88,8 +88,9 @@ impl TileReader {
         }
         let lane = warp::lane_id();
         let (i, k) = (lane / 4, lane % 4 * E::NEIGHBOURS as u32);
-        let shift = |row: u32| first_vector(panel, row).1;
         let bytes = E::ELEMENT_BYTES as u32;
+        let (start, pitch) = (panel.element(0, 0).addr() as u32, panel.leading * bytes);
+        let shift = |row: u32| start.wrapping_add(row * pitch) % VECTOR_BYTES as u32;
         // Bytes from a row's first vector to a neighbour, and from there to the next tile.
         let within = |row: u32, e: u32| shift(row) + (k + e) * bytes;
         let last_step = (BK_BYTES - 4 * E::NEIGHBOURS * E::ELEMENT_BYTES) as u32;
@@ -110,8 +111,8 @@ impl TileReader {
             true => shift(i + 8).wrapping_sub(shift(i)),
             false => 0,
         };
-        let are_words = first_vector(panel, 0).1.is_multiple_of(4)
-            && (panel.leading * bytes).is_multiple_of(4)
+        let are_words = start.is_multiple_of(4)
+            && pitch.is_multiple_of(4)
             && E::NEIGHBOURS * E::ELEMENT_BYTES == 4;
         TileReader {
             access: match (panel.k_major, are_words) {

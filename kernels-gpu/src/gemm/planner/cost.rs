@@ -7,12 +7,13 @@
 //! launches.
 //!
 //! The constants are fitted to times: those of `wgmma` and of GEMVs to times on an H200
-//! (`results/h200/tuning/ways-*.txt`), those of f32 and f64 to times on an H100 of 36 GEMMs each,
-//! drawn at random, whose operands are not in the cache (`results/h100/tuning/f*-fit.txt`). Of 20
-//! others (`f*-test.txt`) the planner's choice takes 1.012 times as long as the fastest in f32, and
-//! 1.009 times in f64, on the geometric mean. What GEMV T loses when it reads again is fitted to
-//! its times since blocks that read the same start side by side. Other GPUs have other rates, but
-//! much the same ratios.
+//! (`results/h200/tuning/ways-*.txt`), those of f32 to times on an H100 of 36 GEMMs, drawn at
+//! random, whose operands are not in the cache (`results/h100/tuning/f32-fit.txt`). Those of f64
+//! are fitted to times on an H200 of 75 such GEMMs (`results/h200/tuning/f64-fit.txt`). Of 40
+//! others the planner's choice takes 1.016 times as long as the fastest in f32, and 1.011 times in
+//! f64, on the geometric mean. What GEMV T loses when it reads again is fitted to its times since
+//! blocks that read the same start side by side. Other GPUs have other rates, but much the same
+//! ratios.
 
 use crate::gemm::tile_config::TileConfig;
 
@@ -74,6 +75,7 @@ pub(super) const GRID: LaunchCost = LaunchCost {
 
 /// The same of `mma.sync`.
 pub(super) const GRID_MMA: LaunchCost = LaunchCost {
+    last_block: ReductionCost::new(4500.0, 0.0, 1.0 / 22.0),
     memory_bytes: 2000.0,
     unaligned_bytes: 1810.0,
     ..GRID
@@ -97,12 +99,12 @@ pub(super) const GRID_F32: LaunchCost = LaunchCost {
 
 /// The same of f64.
 pub(super) const GRID_F64: LaunchCost = LaunchCost {
-    start: 2730.0,
-    last_block: ReductionCost::new(4720.0, 0.0, 1.0 / 20.5),
+    start: 3730.0,
+    last_block: ReductionCost::new(4880.0, 0.0, 1.0 / 17.9),
     alone: 1.0,
-    kernel: ReductionCost::new(3810.0, 396.0, 1.0 / 1850.0),
-    memory_bytes: 1140.0,
-    unaligned_bytes: 1140.0,
+    kernel: ReductionCost::new(5440.0, 387.0, 1.0 / 2485.0),
+    memory_bytes: 1295.0,
+    unaligned_bytes: 1295.0,
 };
 
 /// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
@@ -145,7 +147,7 @@ pub(super) const GRID_BK: u32 = 16;
 pub(super) const ELEMENTS_F32: [f64; 2] = [0.063, 0.018];
 
 /// The same of f64, which promotes none.
-pub(super) const ELEMENTS_F64: [f64; 2] = [0.132, 0.017];
+pub(super) const ELEMENTS_F64: [f64; 2] = [0.115, 0.011];
 
 /// What the main loop of f32 takes longer for a K-major operand in tiles that have an SM alone.
 /// With it and [`LaunchCost::alone`], the times of 2423 × 2535 × 477 and 633 × 5895 × 760 in the
@@ -187,11 +189,11 @@ pub(super) const F32: &[TileCost] = &[
 /// Grid tiles of f64, in clocks of as many FMAs as f32 has. All of them store C through shared
 /// memory, whatever its rows.
 pub(super) const F64: &[TileCost] = &[
-    TileCost::at_rate([128, 128], 0.912, 15_930.0, 1.0),
-    TileCost::at_rate([128, 32], 0.615, 8720.0, 1.0),
-    TileCost::at_rate([32, 128], 0.649, 7020.0, 1.05),
-    TileCost::at_rate([64, 64], 0.795, 7490.0, 1.15),
-    TileCost::at_rate([32, 64], 0.577, 6690.0, 1.61),
+    TileCost::at_rate([128, 128], 0.959, 12_660.0, 1.0),
+    TileCost::at_rate([128, 32], 0.664, 7610.0, 1.0),
+    TileCost::at_rate([32, 128], 0.634, 5850.0, 1.05),
+    TileCost::at_rate([64, 64], 0.815, 6610.0, 1.14),
+    TileCost::at_rate([32, 64], 0.551, 5520.0, 1.36),
 ];
 
 /// Grid tiles of 16-bit elements by `mma.sync`, in the same clocks. The rates of 128 × 128 and 256
@@ -233,9 +235,9 @@ pub(super) const COPY_BYTES_PER_CLOCK: f64 = 800.0;
 pub(super) const PACK_LAUNCH: f64 = 9200.0;
 /// See [`PACK_LAUNCH`].
 pub(super) const PACK_BYTES_PER_CLOCK: f64 = 1900.0;
-/// Tiles of 16-bit elements whose operands are unaligned. Fitted to 51 times of products on an
-/// H200, with those of TF32, which they give to 6 % (root mean square of logarithms). Those of 8
-/// bits and of f32 in terms were not measured.
+/// Tiles of 16-bit elements whose operands are unaligned. Fitted to times of 51 products on an
+/// H200, with those of TF32, and corrected by those of 54 others, which include tiles of 64 × 128.
+/// Those of 8 bits and of f32 in terms were not measured.
 pub(super) const UNALIGNED_16: &[TileCost] = &unaligned(1.7);
 
 /// The same for TF32.
@@ -248,10 +250,12 @@ pub(super) const UNALIGNED_F32_SPLIT: &[TileCost] = &unaligned(0.5);
 pub(super) const UNALIGNED_8: &[TileCost] = &unaligned(1.7);
 
 /// Unaligned tiles, of which that of 64 × 64 reaches a rate.
-const fn unaligned(rate: f64) -> [TileCost; 3] {
+const fn unaligned(rate: f64) -> [TileCost; 5] {
     [
-        TileCost::at_rate([32, 128], 0.96 * rate, 7890.0, 2.4),
-        TileCost::at_rate([128, 32], 0.95 * rate, 7890.0, 2.4),
+        TileCost::at_rate([64, 128], 1.32 * rate, 10_000.0, 2.0),
+        TileCost::at_rate([128, 64], 1.32 * rate, 10_000.0, 2.0),
+        TileCost::at_rate([32, 128], 0.93 * rate, 7890.0, 2.4),
+        TileCost::at_rate([128, 32], 0.92 * rate, 7890.0, 2.4),
         TileCost::at_rate([64, 64], rate, 7890.0, 2.4),
     ]
 }
