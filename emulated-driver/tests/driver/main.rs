@@ -513,6 +513,18 @@ fn memory_that_is_not_used_takes_none_of_the_host() {
     assert_eq!(call!(cuMemFree_v2(start => u64)), 0);
 }
 
+/// Programs put pages of their own into an allocation that has just the bytes for them.
+#[test]
+fn large_allocations_start_at_a_page_of_a_gpu() {
+    context();
+    let _small = alloc(300);
+    for bytes in [1 << 20, (3 << 20) + 8] {
+        let start = alloc(bytes);
+        assert!(start.is_multiple_of(2 << 20), "{bytes} bytes at {start:#x}");
+        assert_eq!(call!(cuMemFree_v2(start => u64)), 0);
+    }
+}
+
 #[test]
 fn a_pool_of_the_host_has_memory_that_both_use() {
     context();
