@@ -75,6 +75,7 @@ mod graph_memory;
 mod graphs;
 mod images;
 mod legacy;
+mod nvml;
 mod runtime;
 mod separate;
 mod virtual_memory;
@@ -431,6 +432,10 @@ fn every_function_is_found_by_name_and_version() {
         assert_eq!(find(name, version), (0, 0, address(exported)), "{name:?}");
     }
     assert_eq!(find(c"cuNothing", 12_000), (500, 1, std::ptr::null()));
+    // Mojo takes the first forms by their names.
+    for first in ["cuStreamBeginCapture", "cuCtxCreate", "cuLinkCreate", "cuMemHostRegister"] {
+        assert_ne!(address(first), address(&format!("{first}_v2")));
+    }
 }
 
 #[test]
