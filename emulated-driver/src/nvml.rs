@@ -70,9 +70,18 @@ fn is_bus(number: usize, text: &str) -> bool {
 }
 
 fn uuid_text(number: usize) -> String {
-    let digits: Vec<String> = uuid(number).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits: Vec<String> = uuid(number)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let group = |from: usize, to: usize| digits[from..to].concat();
-    let groups = [group(0, 4), group(4, 6), group(6, 8), group(8, 10), group(10, 16)];
+    let groups = [
+        group(0, 4),
+        group(4, 6),
+        group(6, 8),
+        group(8, 10),
+        group(10, 16),
+    ];
     format!("GPU-{}", groups.join("-"))
 }
 

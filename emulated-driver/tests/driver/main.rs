@@ -433,7 +433,12 @@ fn every_function_is_found_by_name_and_version() {
     }
     assert_eq!(find(c"cuNothing", 12_000), (500, 1, std::ptr::null()));
     // Mojo takes the first forms by their names.
-    for first in ["cuStreamBeginCapture", "cuCtxCreate", "cuLinkCreate", "cuMemHostRegister"] {
+    for first in [
+        "cuStreamBeginCapture",
+        "cuCtxCreate",
+        "cuLinkCreate",
+        "cuMemHostRegister",
+    ] {
         assert_ne!(address(first), address(&format!("{first}_v2")));
     }
 }

@@ -19,8 +19,14 @@ fn nvml_knows_the_gpus_of_the_driver() {
     let (mut count, mut handle) = (0, 0);
     let (of_count, to): (*mut c_uint, *mut usize) = (&mut count, &mut handle);
     assert_eq!(call!(nvmlDeviceGetCount_v2(of_count => *mut c_uint)), 0);
-    assert_eq!(call!(nvmlDeviceGetHandleByIndex_v2(0 => c_uint, to => *mut usize)), 0);
-    assert_eq!(call!(nvmlDeviceGetHandleByIndex_v2(count => c_uint, to => *mut usize)), 2);
+    assert_eq!(
+        call!(nvmlDeviceGetHandleByIndex_v2(0 => c_uint, to => *mut usize)),
+        0
+    );
+    assert_eq!(
+        call!(nvmlDeviceGetHandleByIndex_v2(count => c_uint, to => *mut usize)),
+        2
+    );
 
     let mut name = [1u8; 96];
     let to: *mut u8 = name.as_mut_ptr();
@@ -55,7 +61,10 @@ fn a_gpu_is_found_by_its_bus_and_by_its_uuid() {
     let code = call!(nvmlDeviceGetPciInfo_v3(1 => usize, to => *mut [u8; PCI_INFO]));
     assert_eq!((code, text(&info[BUS_ID..])), (0, "00000000:01:00.0"));
     let to: *mut u8 = uuid.as_mut_ptr();
-    assert_eq!(call!(nvmlDeviceGetUUID(1 => usize, to => *mut u8, 96 => c_uint)), 0);
+    assert_eq!(
+        call!(nvmlDeviceGetUUID(1 => usize, to => *mut u8, 96 => c_uint)),
+        0
+    );
 
     let mut handle = 0;
     let to: *mut usize = &mut handle;
@@ -72,7 +81,9 @@ fn a_gpu_is_found_by_its_bus_and_by_its_uuid() {
     // SAFETY: the function has this type.
     let described = unsafe {
         type Describe = unsafe extern "C" fn(u32) -> *const c_char;
-        let describe = library().get::<Describe>(b"nvmlErrorString").expect("exported");
+        let describe = library()
+            .get::<Describe>(b"nvmlErrorString")
+            .expect("exported");
         CStr::from_ptr(describe(6))
     };
     assert_eq!(described, c"Not Found");
