@@ -286,7 +286,7 @@ impl<'a> UsedShared<'a> {
                 continue;
             }
             let variable = &tree.variables[index as usize];
-            if variable.external || variable.bytes == 0 {
+            if variable.bytes == 0 {
                 program.dynamic_align = program.dynamic_align.max(variable.align);
                 continue;
             }
