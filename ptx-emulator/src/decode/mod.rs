@@ -354,7 +354,9 @@ impl Builder<'_, '_> {
             "st" => self.store(mods, operands),
             "atom" => self.atomic(true, mods, operands),
             "red" => self.atomic(false, mods, operands),
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => self.cache_hint(operands),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" => {
+                self.cache_hint(&mods, operands)
+            }
             "bra" => self.branch(mods, operands),
             "brx" => self.branch_indexed(mods, operands),
             "call" => self.call(mods, operands),
