@@ -92,8 +92,8 @@ impl ModuleNames {
                     names.unnoted_shared.push(index as u32);
                 }
             }
-            // One of known size is the kernel's own, also where it is `.extern` and defined nowhere,
-            // as Taichi's are.
+            // One of known size is the kernel's own, also where it is `.extern` and not defined, as
+            // Taichi's are.
             let binding = match is_shared {
                 true if variable.bytes == 0 => Binding::DynamicShared,
                 true => continue,
