@@ -19,6 +19,7 @@ mod image;
 mod launch;
 mod link;
 mod memory;
+mod nvml;
 mod pages;
 mod pointer;
 mod runtime;

@@ -14,6 +14,7 @@ use crate::context::any_current;
 use crate::pages::{PAGE, Pages, keep_pages};
 use crate::pointer::Host;
 use crate::state::{Driver, Handle, lock};
+use crate::virtual_memory::GRANULARITY;
 
 /// Device memory of this many bytes or more lies in pages of its own.
 const LARGE: u64 = 1 << 20;
@@ -130,14 +131,17 @@ impl Driver {
         }
         let made = match kind {
             // Pages that nothing touches take neither memory of the host nor time: programs
-            // allocate much of a GPU's memory, to divide it themselves.
-            Kind::EmulatedDevice if bytes >= LARGE => self.memory.alloc_over(bytes, 0, |_| {
-                let pages = Pages::map(None, bytes)?;
-                let start = pages.start();
-                // SAFETY: the pages are mapped until the owner is dropped, and the program does not
-                // have their address.
-                unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
-            }),
+            // allocate much of a GPU's memory, to divide it themselves. They start at the pages of
+            // a GPU, as NVIDIA's driver has it: programs divide them into pages of their own.
+            Kind::EmulatedDevice if bytes >= LARGE => {
+                self.memory.alloc_over(bytes, GRANULARITY, |_| {
+                    let pages = Pages::map(None, bytes)?;
+                    let start = pages.start();
+                    // SAFETY: the pages are mapped until the owner is dropped, and the program does
+                    // not have their address.
+                    unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
+                })
+            }
             Kind::EmulatedDevice => self.memory.alloc(bytes),
             Kind::Managed | Kind::Pinned(_) => self.memory.alloc_over(bytes, PAGE, |address| {
                 let pages = Pages::map(Some(address), bytes)?;

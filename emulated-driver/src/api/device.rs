@@ -27,7 +27,7 @@ fn default_limit(limit: u32) -> Option<usize> {
     }
 }
 
-fn write_text(to: Out<c_char>, length: c_int, text: &str) -> Result {
+pub(crate) fn write_text(to: Out<c_char>, length: c_int, text: &str) -> Result {
     let length = usize::try_from(length).map_err(|_| Code::INVALID_VALUE)?;
     let room = length.checked_sub(1).ok_or(Code::INVALID_VALUE)?;
     let shown = &text.as_bytes()[..text.len().min(room)];
@@ -38,13 +38,13 @@ fn write_text(to: Out<c_char>, length: c_int, text: &str) -> Result {
 }
 
 /// A name that starts like that of a GPU's, and its number.
-fn uuid(ordinal: usize) -> [u8; 16] {
+pub(crate) fn uuid(ordinal: usize) -> [u8; 16] {
     let mut uuid = *b"warpladder GPU  ";
     uuid[15] = ordinal as u8;
     uuid
 }
 
-fn bus_id(ordinal: usize) -> String {
+pub(crate) fn bus_id(ordinal: usize) -> String {
     format!("0000:{:02X}:00.0", ordinal + 1)
 }
 
@@ -179,6 +179,8 @@ api! {
         driver.release_primary(driver.device(device)?.0, false)
     }
 
+    fn cuDevicePrimaryCtxReset(device: c_int) { cuDevicePrimaryCtxReset_v2(device) }
+
     fn cuDevicePrimaryCtxReset_v2(device: c_int) {
         let driver = driver()?;
         driver.release_primary(driver.device(device)?.0, true)
@@ -193,6 +195,10 @@ api! {
         Ok(())
     }
 
+    fn cuDevicePrimaryCtxSetFlags(device: c_int, flags: c_uint) {
+        cuDevicePrimaryCtxSetFlags_v2(device, flags)
+    }
+
     fn cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint) {
         let driver = driver()?;
         let mut primary = lock(&driver.primaries[driver.device(device)?.0]);
@@ -201,6 +207,10 @@ api! {
             *lock(&context.flags) = flags;
         }
         Ok(())
+    }
+
+    fn cuCtxCreate(to: Out<Handle>, flags: c_uint, device: c_int) {
+        create_context(to, flags, device)
     }
 
     fn cuCtxCreate_v2(to: Out<Handle>, flags: c_uint, device: c_int) {

@@ -392,6 +392,12 @@ api! {
         instantiate(to, graph, flags)
     }
 
+    fn cuGraphInstantiate(
+        to: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<u8>, _bytes: usize,
+    ) {
+        instantiate(to, graph, 0)
+    }
+
     fn cuGraphInstantiate_v2(
         to: Out<Handle>, graph: Handle, _node: Out<Handle>, _log: Out<u8>, _bytes: usize,
     ) {

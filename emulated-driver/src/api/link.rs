@@ -66,6 +66,26 @@ api! {
         to.set(current()?.driver.links.insert(Mutex::default()))
     }
 
+    fn cuLinkCreate(
+        count: c_uint, options: In<c_uint>, values: In<Host>, to: Out<Handle>,
+    ) {
+        cuLinkCreate_v2(count, options, values, to)
+    }
+
+    fn cuLinkAddData(
+        link: Handle, kind: c_uint, data: Host, bytes: usize, name: Text,
+        count: c_uint, options: In<c_uint>, values: In<Host>,
+    ) {
+        cuLinkAddData_v2(link, kind, data, bytes, name, count, options, values)
+    }
+
+    fn cuLinkAddFile(
+        link: Handle, kind: c_uint, path: Text,
+        count: c_uint, options: In<c_uint>, values: In<Host>,
+    ) {
+        cuLinkAddFile_v2(link, kind, path, count, options, values)
+    }
+
     fn cuLinkAddData_v2(
         link: Handle, kind: c_uint, data: Host, bytes: usize, _name: Text,
         _count: c_uint, _options: In<c_uint>, _values: In<Host>,

@@ -142,6 +142,10 @@ api! {
         current.driver.release(address.address(), |kind| matches!(kind, Kind::Pinned(_)))
     }
 
+    fn cuMemHostRegister(address: Host, bytes: usize, flags: c_uint) {
+        cuMemHostRegister_v2(address, bytes, flags)
+    }
+
     fn cuMemHostRegister_v2(address: Host, bytes: usize, flags: c_uint) {
         let current = current()?;
         if address.is_null() {

@@ -261,6 +261,8 @@ api! {
         stream.begin_capture(Nodes::default())
     }
 
+    fn cuStreamBeginCapture(handle: Handle) { cuStreamBeginCapture_v2(handle, 0) }
+
     fn cuStreamEndCapture(handle: Handle, graph: Out<Handle>) {
         match stream::end_capture(handle) {
             // A capture into a graph of the program needs no place for its handle.

@@ -75,6 +75,7 @@ mod graph_memory;
 mod graphs;
 mod images;
 mod legacy;
+mod nvml;
 mod runtime;
 mod separate;
 mod virtual_memory;
@@ -431,6 +432,15 @@ fn every_function_is_found_by_name_and_version() {
         assert_eq!(find(name, version), (0, 0, address(exported)), "{name:?}");
     }
     assert_eq!(find(c"cuNothing", 12_000), (500, 1, std::ptr::null()));
+    // Mojo takes the first forms by their names.
+    for first in [
+        "cuStreamBeginCapture",
+        "cuCtxCreate",
+        "cuLinkCreate",
+        "cuMemHostRegister",
+    ] {
+        assert_ne!(address(first), address(&format!("{first}_v2")));
+    }
 }
 
 #[test]
@@ -511,6 +521,18 @@ fn memory_that_is_not_used_takes_none_of_the_host() {
     assert_eq!((download(end, &mut found), found), (0, [5, 6]));
     assert_eq!(upload(end, &[5, 6, 7]), 1);
     assert_eq!(call!(cuMemFree_v2(start => u64)), 0);
+}
+
+/// Programs put pages of their own into an allocation that has just the bytes for them.
+#[test]
+fn large_allocations_start_at_a_page_of_a_gpu() {
+    context();
+    let _small = alloc(300);
+    for bytes in [1 << 20, (3 << 20) + 8] {
+        let start = alloc(bytes);
+        assert!(start.is_multiple_of(2 << 20), "{bytes} bytes at {start:#x}");
+        assert_eq!(call!(cuMemFree_v2(start => u64)), 0);
+    }
 }
 
 #[test]

@@ -40,12 +40,13 @@ pub(super) struct Args {
 /// The file that cargo builds of the emulated driver and runtime.
 const LIBRARY: &str = "libwarpladder_cuda.so";
 
-/// The names that programs load the driver and the runtime by.
-const NAMES: [&str; 4] = [
+/// The names that programs load the driver, the runtime and NVML by.
+const NAMES: [&str; 5] = [
     "libcuda.so.1",
     "libcuda.so",
     "libcudart.so.12",
     "libcudart.so.13",
+    "libnvidia-ml.so.1",
 ];
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {

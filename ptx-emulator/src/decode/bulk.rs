@@ -264,7 +264,8 @@ impl Builder<'_, '_> {
         let ty = mods.ty()?;
         let count = take_elements(&mut mods);
         let space = take_space(&mut mods);
-        mods.drop_known(|name| matches!(name, "weak" | "relaxed" | "cluster"));
+        let is_ordered = ["relaxed", "cluster"].map(|name| mods.take(name)) == [true; 2];
+        mods.take("weak");
         let completes = mods.take(TO_BARRIER);
         let reduction = match reduces {
             true => Some((take_reduction(&mut mods)?, Some(ty))),
@@ -275,7 +276,7 @@ impl Builder<'_, '_> {
             return Err("expected an address, a value and an mbarrier".into());
         };
         let exists = match reduces {
-            true => count == 1 && check_reduction(reduction, false).is_ok(),
+            true => is_ordered && count == 1 && check_reduction(reduction, false).is_ok(),
             false => matches!(count, 1 | 2 | 4) && matches!(ty.bytes(), 4 | 8),
         };
         if !completes || !exists || !matches!(space, Space::Generic | Space::Cluster) {

@@ -53,7 +53,6 @@ pub(super) fn is_hint(name: &str) -> bool {
             | "cv"
             | "wb"
             | "wt"
-            | "nc"
             | "weak"
             | "unified"
             | "cta"
@@ -80,6 +79,18 @@ pub(super) fn take_order(mods: &mut Modifiers<'_>) -> Order {
         strong: strong || acquire || release,
         acquire,
         release,
+    }
+}
+
+/// The order of a load or a store. A scope belongs to one that is strong and not volatile, and to
+/// no other.
+fn take_scoped_order(mods: &mut Modifiers<'_>) -> Result<Order, Failure> {
+    let has = |names: &[&str]| mods.rest().iter().any(|name| names.contains(name));
+    let (is_volatile, has_scope) = (has(&["volatile"]), has(&["cta", "cluster", "gpu", "sys"]));
+    let order = take_order(mods);
+    match (order.strong && !is_volatile) == has_scope {
+        true => Ok(order),
+        false => Err(Failure::Unknown),
     }
 }
 
@@ -119,7 +130,10 @@ impl<'p> Builder<'_, 'p> {
         let elements = take_elements(&mut mods);
         let of_entry = self.in_entry || mods.rest().contains(&"param::entry");
         let space = take_space(&mut mods);
-        let order = take_order(&mut mods);
+        let order = take_scoped_order(&mut mods)?;
+        if mods.take("nc") && space != Space::Global {
+            return Err(Failure::Unknown);
+        }
         mods.drop_known(is_hint);
         mods.finish()?;
         let (ty, elements) = match (ty, elements) {
@@ -270,7 +284,7 @@ impl<'p> Builder<'_, 'p> {
         let ty = mods.ty()?;
         let elements = take_elements(&mut mods);
         let space = take_space(&mut mods);
-        let order = take_order(&mut mods);
+        let order = take_scoped_order(&mut mods)?;
         mods.drop_known(is_hint);
         mods.finish()?;
         let (ty, elements) = match (ty, elements) {
@@ -370,7 +384,7 @@ impl<'p> Builder<'_, 'p> {
             all => all,
         };
         mods.drop_known(is_hint);
-        mods.take("noftz");
+        let keeps_subnormals = mods.take("noftz");
         let function = mods
             .take_first(|name| {
                 Some(match name {
@@ -395,6 +409,7 @@ impl<'p> Builder<'_, 'p> {
         let is_pair = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
         let exists = match (function, ty) {
             (_, Type::Tf32) => false,
+            _ if is_pair && !keeps_subnormals => false,
             (AtomicFunction::Add, ty) if ty.is_float() => true,
             (AtomicFunction::Min | AtomicFunction::Max, _) if is_pair && elements > 1 => true,
             (_, ty) if ty.is_float() => false,
@@ -613,7 +628,12 @@ impl<'p> Builder<'_, 'p> {
         operands: &[Operand],
     ) -> Outcome {
         let to = operands.first().ok_or("expected operands")?;
-        if mods.ty()? != Type::B64 {
+        let (mut has_kind, mut has_level) = (false, mods.rest().contains(&"cvt"));
+        for name in mods.rest() {
+            has_kind |= matches!(*name, "fractional" | "range" | "cvt");
+            has_level |= name.starts_with("L2::");
+        }
+        if mods.ty()? != Type::B64 || !has_kind || !has_level {
             return Err(Failure::Unknown);
         }
         let to = self.reg64_destination(to)?;
@@ -623,7 +643,11 @@ impl<'p> Builder<'_, 'p> {
     }
 
     /// Instructions that only touch caches: `prefetch`, `prefetchu`, `discard`, `applypriority`.
-    pub(super) fn cache_hint(&mut self, operands: &[Operand]) -> Outcome {
+    pub(super) fn cache_hint(&mut self, mods: &Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let is_level = |name: &&str| name.starts_with('L') || *name == "tensormap";
+        if !mods.rest().iter().any(is_level) {
+            return Err(Failure::Unknown);
+        }
         if let Some(address) = operands.first() {
             let _: Address = self.address(address, Space::Generic)?;
         }

@@ -286,7 +286,7 @@ impl<'a> UsedShared<'a> {
                 continue;
             }
             let variable = &tree.variables[index as usize];
-            if variable.external || variable.bytes == 0 {
+            if variable.bytes == 0 {
                 program.dynamic_align = program.dynamic_align.max(variable.align);
                 continue;
             }
@@ -354,7 +354,9 @@ impl Builder<'_, '_> {
             "st" => self.store(mods, operands),
             "atom" => self.atomic(true, mods, operands),
             "red" => self.atomic(false, mods, operands),
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => self.cache_hint(operands),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" => {
+                self.cache_hint(&mods, operands)
+            }
             "bra" => self.branch(mods, operands),
             "brx" => self.branch_indexed(mods, operands),
             "call" => self.call(mods, operands),

@@ -92,8 +92,10 @@ impl ModuleNames {
                     names.unnoted_shared.push(index as u32);
                 }
             }
+            // One of known size is the kernel's own, also where it is `.extern` and not defined, as
+            // Taichi's are.
             let binding = match is_shared {
-                true if variable.external || variable.bytes == 0 => Binding::DynamicShared,
+                true if variable.bytes == 0 => Binding::DynamicShared,
                 true => continue,
                 false => Binding::Variable(index as u32, 0),
             };

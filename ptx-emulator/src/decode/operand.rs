@@ -65,13 +65,19 @@ impl<'p> Builder<'_, 'p> {
         Ok(register)
     }
 
-    fn check_width(&self, register: Register, operand: &Operand, ty: Type) -> Result<(), Failure> {
+    fn check_width(
+        &mut self,
+        register: Register,
+        operand: &Operand,
+        ty: Type,
+    ) -> Result<(), Failure> {
         let fits = match register {
             Register::Predicate(_) => ty == Type::Pred,
             Register::Reg32(_) => is_reg32(ty),
             Register::Reg64(_) => !is_reg32(ty) && ty != Type::Pred && ty != Type::B128,
         };
-        if fits {
+        let is_half = matches!(register, Register::Reg32(_)) && self.is_half_as_wide(operand, ty);
+        if fits && !is_half {
             return Ok(());
         }
         let name = match operand {
@@ -83,6 +89,21 @@ impl<'p> Builder<'_, 'p> {
             _ => format!("{} bits", 8 * ty.bytes()),
         };
         Err(format!("`{name}` is not as wide as the instruction's type ({wanted})").into())
+    }
+
+    /// Whether one of a register and a type has 16 bits and the other one 32: both are held in
+    /// words.
+    fn is_half_as_wide(&mut self, operand: &Operand, ty: Type) -> bool {
+        let &Operand::Name(name) = operand else {
+            return false;
+        };
+        let text = name.of(self.text);
+        let declared = match (self.lookup_numbered(text), self.lookup(text)) {
+            (Ok(Some((_, declared))), _) => declared,
+            (_, Ok(Some(Binding::Register(_, declared)))) => declared,
+            _ => return false,
+        };
+        matches!((declared.bytes(), ty.bytes()), (2, 4) | (4, 2))
     }
 
     /// An operand that is read; a register may have another width than the type.

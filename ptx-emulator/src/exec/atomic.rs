@@ -29,13 +29,17 @@ impl<O: EventSink> Run<'_, '_, O> {
         let in_order = self.observer.strong_in_order() && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
-        let operands = self.operands_if_noted(atomic, space);
+        let is_attempt = self.is_attempt(atomic);
+        let operands = self.operands_if_noted(atomic, space, is_attempt);
         if !self.atomic_together(atomic, space, &addresses, mask) {
             self.atomic_lanes(atomic, space, &addresses, mask)?;
         }
         if let Some(operands) = operands {
             let writes = lanes(mask).any(|lane| self.has_written(atomic, operands[lane], lane));
             self.activity.note(atomic.destination.is_some(), writes);
+            if is_attempt && !writes {
+                self.polls.note_spin(self.fuel);
+            }
         }
         if launch.is_cooperative() {
             self.note_action();
@@ -43,10 +47,28 @@ impl<O: EventSink> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// The operands of an atomic on global memory, where it is of interest whether it writes.
+    /// Whether an atomic may be an attempt to take a lock, which lanes repeat until it succeeds.
+    /// Blocks of a cooperative launch run in turn, and steps are in the observer's order.
+    fn is_attempt(&self, atomic: &Atomic) -> bool {
+        use AtomicFunction::{CompareExchange, Exchange};
+        let is_exchange = matches!(atomic.function, Exchange | CompareExchange);
+        is_exchange
+            && atomic.destination.is_some()
+            && !self.launch.is_cooperative()
+            && !self.observer.steps()
+    }
+
+    /// The operands of an atomic, where it is of interest whether it writes: on global memory, or
+    /// as it may be an attempt.
     #[inline(always)]
-    fn operands_if_noted(&self, atomic: &Atomic, space: Space) -> Option<[u64; LANES]> {
-        let is_noted = O::ACCESSES && space == Space::Global && self.activity.is_noted();
+    fn operands_if_noted(
+        &self,
+        atomic: &Atomic,
+        space: Space,
+        is_attempt: bool,
+    ) -> Option<[u64; LANES]> {
+        let is_global = O::ACCESSES && space == Space::Global;
+        let is_noted = is_attempt || is_global && self.activity.is_noted();
         let operand = |lane| read(&self.r, atomic.operand, lane);
         is_noted.then(|| std::array::from_fn(operand))
     }

@@ -140,6 +140,8 @@ pub(super) struct Polls {
     acted: bool,
     /// The lanes that ran last have polled and come to something else than the next basic block.
     goes_on: bool,
+    /// The lanes that ran last have tried in vain to take a lock.
+    spins: bool,
 }
 
 impl Polls {
@@ -153,6 +155,23 @@ impl Polls {
         let held = self.release();
         self.goes_on = held != 0;
         held
+    }
+
+    /// Lanes have tried in vain to take a lock: their turn ends at the next basic block, since
+    /// lanes of the same warp may hold it.
+    pub(super) fn note_spin(&mut self, fuel: &mut u64) {
+        self.spins = true;
+        self.held += std::mem::take(fuel);
+    }
+
+    /// Whether the lanes that ran last spin.
+    pub(super) fn end_spin(&mut self) -> bool {
+        std::mem::take(&mut self.spins)
+    }
+
+    /// Whether the share was taken away, and is not used up.
+    pub(super) fn is_held(self) -> bool {
+        self.has_polled() || self.spins
     }
 
     pub(super) fn goes_on(self) -> bool {

@@ -335,7 +335,7 @@ impl<O: EventSink> Run<'_, '_, O> {
     #[cold]
     #[inline(never)]
     fn refuel(&mut self, block: u32) -> Result<Stop, Box<RawFault>> {
-        if self.polls.has_polled() {
+        if self.polls.is_held() {
             *self.fuel += self.polls.release();
             return Ok(Stop::Yield(block));
         }

@@ -6,7 +6,7 @@ use super::cooperative::Polls;
 use super::run::{RawFault, Run, Stop};
 use super::simd;
 use super::vector::{LANES, Registers};
-use super::warp::{Split, State};
+use super::warp::{Split, State, TURNS};
 use crate::error::{Fault, FaultKind};
 use crate::ir::{InstructionId, Terminator};
 use crate::observer::{EventSink, WarpContext};
@@ -73,6 +73,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             let split = self.warps[index].splits[at];
             let (entered, is_first) = (split.block, matches!(turn, Turn::Idle));
             let stop = self.run_split(index, split, limit)?;
+            let spins = self.polls.end_spin();
             if let Stop::Yield(block) = stop
                 && self.polls.has_polled()
             {
@@ -104,7 +105,11 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 Stop::Yield(block) => {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
-                    split.turns += 1;
+                    // The lanes that hold the lock come first.
+                    split.turns = match spins {
+                        true => TURNS,
+                        false => split.turns + 1,
+                    };
                     if self.observer.steps() {
                         self.put_off(index, at);
                     }

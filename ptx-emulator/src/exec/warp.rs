@@ -100,7 +100,7 @@ pub(crate) struct Warp {
 }
 
 /// Fuel requests of a split before other splits of its warp run first.
-const TURNS: u32 = 4;
+pub(super) const TURNS: u32 = 4;
 
 impl Warp {
     pub(crate) fn new(launch: &Launch<'_>, index: u32) -> Self {

@@ -188,16 +188,30 @@ fn reductions_over_a_block() {
     assert_eq!(run(&body, 96, &[0; 96]), vec![2050; 96]);
 }
 
+/// Every lane takes the same lock; the holder is never the one that spins.
+const TAKE_LOCK: &str = "
+    SPIN: atom.global.cas.b32 %r1, [%base], 0, 1;
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra SPIN;
+    ld.volatile.global.u32 %r2, [%base+4]; add.u32 %r2, %r2, 1;
+    st.volatile.global.u32 [%base+4], %r2;
+    atom.global.exch.b32 %r3, [%base], 0;";
+
 #[test]
 fn a_spin_lock_within_a_warp_ends() {
-    // Every lane takes the same lock; the holder is never the one that spins.
-    let body = "
-        SPIN: atom.global.cas.b32 %r1, [%base], 0, 1;
-        setp.ne.u32 %p1, %r1, 0; @%p1 bra SPIN;
-        ld.volatile.global.u32 %r2, [%base+4]; add.u32 %r2, %r2, 1;
-        st.volatile.global.u32 [%base+4], %r2;
-        atom.global.exch.b32 %r3, [%base], 0;";
-    assert_eq!(run(body, 4, &[0, 0]), [0, 4]);
+    assert_eq!(run(TAKE_LOCK, 4, &[0, 0]), [0, 4]);
+}
+
+/// Lanes that have not got a lock let the others run at once.
+#[test]
+fn a_lock_that_all_threads_take_costs_little() {
+    let with_exchange = TAKE_LOCK.replace("cas.b32 %r1, [%base], 0, 1", "exch.b32 %r1, [%base], 1");
+    for body in [TAKE_LOCK, &with_exchange] {
+        let mut config = LaunchConfig::new([2, 1, 1], [128, 1, 1]);
+        config.instruction_budget = 200_000;
+        let mut data = [0, 0];
+        launch(&module(body), &config, &mut data).expect("ends");
+        assert_eq!(data, [0, 256]);
+    }
 }
 
 #[test]

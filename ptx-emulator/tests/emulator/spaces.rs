@@ -33,6 +33,22 @@ fn dynamic_shared_memory_lies_behind_static_arrays() {
     assert_eq!(data, [6_405_032]);
 }
 
+/// ptxas ignores the qualifier of an array that is defined nowhere, and gives it its size.
+#[test]
+fn external_shared_arrays_of_known_size_are_static() {
+    let text = module_with(
+        ".extern .shared .align 8 .b8 sized[64]; .extern .shared .align 16 .b8 dynamic[];",
+        &format!(
+            "mov.u32 %r1, sized; mov.u32 %r2, dynamic; mov.u32 %r3, 7;
+             st.shared.u32 [sized+60], %r3; ld.shared.u32 %r4, [%r1+60];
+             sub.u32 %r0, %r2, %r1; mad.lo.u32 %r0, %r4, 1000, %r0; {STORE}"
+        ),
+    );
+    let mut data = [0];
+    launch(&text, &LaunchConfig::new([1, 1, 1], [1, 1, 1]), &mut data).expect("runs");
+    assert_eq!(data, [7064]);
+}
+
 /// Groups of several warps of cooperative groups meet in the shared memory that the system
 /// reserves. Nothing of the kernel's own lies there.
 #[test]

@@ -418,3 +418,47 @@ fn parameters_of_functions_have_addresses() {
     let wanted = [3, 5, 7].map(|value| value * 100_000 + value + 1000 + 5);
     assert_eq!(run_text(&text, 3, &[0; 3]), wanted);
 }
+
+/// What ptxas refuses, since a modifier is missing that PTX requires or a register has half of the
+/// type's width, beside what it takes.
+#[test]
+fn modifiers_that_are_required_and_widths_of_registers() {
+    let refusal = |line: &str| {
+        let text =
+            module(line).replace(".version 8.0\n.target sm_80", ".version 8.6\n.target sm_90");
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        module.kernel("test").err()
+    };
+    for (taken, refused) in [
+        ("ld.relaxed.gpu.global.b32 %r1, [%base];", "relaxed."),
+        ("ld.relaxed.gpu.global.b32 %r1, [%base];", "gpu."),
+        ("st.release.sys.global.b32 [%base], %r1;", "sys."),
+        ("ld.global.nc.b32 %r1, [%base];", "global."),
+        ("atom.global.add.noftz.f16x2 %r1, [%base], %r2;", "noftz."),
+        ("red.global.add.noftz.bf16 [%base], %h1;", "noftz."),
+        ("prefetch.global.L2 [%base];", ".L2"),
+        (
+            "createpolicy.fractional.L2::evict_last.b64 %x1, 0.5;",
+            "fractional.",
+        ),
+        (
+            "createpolicy.fractional.L2::evict_last.b64 %x1, 0.5;",
+            "L2::evict_last.",
+        ),
+    ] {
+        assert_eq!(
+            refusal(taken).map(|error| error.to_string()),
+            None,
+            "{taken}"
+        );
+        let without = taken.replace(refused, "");
+        assert!(refusal(&without).is_some(), "{without}");
+    }
+    for wrong in [
+        "add.f32 %r1, %h1, %r2;",
+        "add.f16 %h1, %h2, %r1;",
+        "mov.b16 %r1, %h1;",
+    ] {
+        assert!(refusal(wrong).is_some(), "{wrong}");
+    }
+}

@@ -68,6 +68,22 @@ fn print(format: &str, argument: u64, wide: bool) -> String {
     printed
 }
 
+/// Compilers that do not use the number of arguments declare `vprintf` without a result.
+#[test]
+fn a_result_may_be_left() {
+    let body = PRINT.replace("(count), ", "");
+    let body = body.replace(" ld.param.b32 %r0, [count];", "");
+    let body = format!(".local .align 8 .b8 arguments[64]; {body}");
+    let declaration = ".extern .func vprintf (.param .b64 format, .param .b64 arguments);";
+    let text = string("text", "said");
+    let memory = Memory::with_capacity(1 << 20);
+    let mut args = Args::new();
+    args.push_u64(memory.alloc(64).expect("room"));
+    let launched = kernel(&module_with(&format!("{declaration}{text}"), &body));
+    launched.launch(&memory, &one(1), &args).expect("runs");
+    assert_eq!(memory.take_printed(), b"said");
+}
+
 #[test]
 fn integers_are_formatted_as_c_does() {
     let minus = |value: i32| u64::from(value as u32);

@@ -93,7 +93,7 @@ pub(crate) fn place_shared(
     variable: &Variable,
     text: &str,
 ) -> Result<Binding, Failure> {
-    if variable.external || variable.bytes == 0 {
+    if variable.bytes == 0 {
         program.dynamic_align = program.dynamic_align.max(variable.align);
         return Ok(Binding::DynamicShared);
     }
