@@ -215,7 +215,7 @@ impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
     }
 
     /// Starts to copy the next k-tile, of which the operand has `k_extent` elements along k, to
-    /// `stage`; where not `enabled`, does nothing. Of unaligned rows, whose last elements lie in the
+    /// `stage`; where not `enabled`, does nothing. Of unaligned rows, whose ends lie in the
     /// k-tile behind, `k_extent` is a k-tile more than there is.
     ///
     /// # Safety

@@ -254,10 +254,13 @@ pub unsafe fn body<
         let extents = [WARP_THREADS_M * TM, WARP_THREADS_N * TN];
         // Most tiles are stored by few instructions: those of all cases together would push the
         // main loop out of the instruction cache.
-        if epilogue.vectors()
-            && !epilogue.is_source_needed()
-            && epilogue.has_all([row, column], extents)
-        {
+        let is_plain = epilogue.vectors() && !epilogue.is_source_needed();
+        let block = [work.row as usize, work.column as usize];
+        if !DIRECT && !(is_plain && epilogue.has_all(block, [BM, BN])) {
+            // The stages are free once all warps have arrived here: the last reads are done.
+            thread::sync_threads();
+        }
+        if is_plain && epilogue.has_all([row, column], extents) {
             store_vectors(
                 &epilogue,
                 &accumulators,
@@ -272,8 +275,6 @@ pub unsafe fn body<
                 column + lane_column,
             );
         } else {
-            // The stages are free once all warps have arrived here: the last reads are done.
-            thread::sync_threads();
             let staging = memory.add(warp * WARP_THREADS_M * (WARP_THREADS_N * TN + PADDING));
             store_through_shared(&epilogue, &accumulators, staging, row, column);
         }

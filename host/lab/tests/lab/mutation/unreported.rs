@@ -76,17 +76,17 @@ const COPIES_BY_WARPS: &[&str] = &["pack_rows_16", "pack_rows_32"];
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[F32],
-        kind: "guard",
-        source: "main_loop: if DIRECT || epilogue.vectors() {",
-        copies: &[1],
-        reason: "Whether rows of C are aligned: to store element by element is right for all.",
+        kind: "barrier",
+        source: "direct: unsafe { *to = result };",
+        copies: &[6],
+        reason: "The barrier behind the last staged rows: nothing is staged after it.",
     },
     Unreported {
         kernels: &[SPLIT_K],
         kind: "guard",
         source: "direct: (self.start.addr() | row_bytes).is_multiple_of(align)",
         copies: &[0],
-        reason: "The same.",
+        reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
         kernels: &[
