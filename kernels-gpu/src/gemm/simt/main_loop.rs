@@ -256,7 +256,7 @@ pub unsafe fn body<
         // main loop out of the instruction cache.
         let is_plain = epilogue.vectors() && !epilogue.is_source_needed();
         let block = [work.row as usize, work.column as usize];
-        if !DIRECT && !(is_plain && epilogue.has_all(block, [BM, BN])) {
+        if !(DIRECT || is_plain && epilogue.has_all(block, [BM, BN])) {
             // The stages are free once all warps have arrived here: the last reads are done.
             thread::sync_threads();
         }
