@@ -14,7 +14,7 @@ use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::mma::k_major::{self, TILE_K, TILE_MN};
 use kernels_gpu::gemm::pack_rows::{self, Pack, PackBoth};
-use kernels_gpu::gemm::planner::{GemmPlan, KernelSet};
+use kernels_gpu::gemm::planner::{GemmPlan, KernelSet, OperandCopies};
 
 /// The kernels that copy an operand.
 pub(super) const ENTRIES: [&str; 3] = [K_MAJOR, "pack_rows_16", "pack_rows_32"];
@@ -57,16 +57,18 @@ pub(super) fn faster_without<T: GemmInput>(
         return None;
     }
     let oriented = Oriented::of(description);
-    let copies = oriented.copied_bytes().map(|bytes| bytes as f64);
-    let bytes: f64 = copies.clone().sum();
+    let copies = oriented.needed_copies();
     // Most products ask for no copies: they are planned once.
-    if bytes == 0.0 {
+    if copies.launches == 0 {
         return None;
     }
     // The costs of kernels that take operands in terms have the launches that write those.
-    let counted = copies.filter(|_| !kernels.splits_operands);
+    let counted = match kernels.splits_operands {
+        true => OperandCopies::default(),
+        false => copies,
+    };
     let (clocks, _) = kernels.plan_of_copies(&description.problem(device), counted)?;
-    let in_f32 = in_f32(description, device, kernels, bytes);
+    let in_f32 = in_f32(description, device, kernels, copies.bytes);
     let as_they_lie = as_they_lie(description, device, kernels);
     let all = in_f32.into_iter().chain(as_they_lie);
     let (least, without) = all.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -89,7 +91,7 @@ fn in_f32<T: GemmInput>(
         return None;
     }
     let kernels = in_f32.kernels(device).ok()?;
-    let (clocks, _) = kernels.plan_of_copies(&in_f32.problem(device), [].into_iter())?;
+    let (clocks, _) = kernels.plan_of_copies(&in_f32.problem(device), OperandCopies::default())?;
     Some((clocks, Without::InF32(in_f32)))
 }
 
@@ -101,7 +103,7 @@ fn as_they_lie<T: GemmInput>(
 ) -> Option<(f64, Without)> {
     let kernels = kernels.as_they_lie?;
     let problem = description.stored_problem(device);
-    let (clocks, choice) = kernels.plan_of_copies(&problem, [].into_iter())?;
+    let (clocks, choice) = kernels.plan_of_copies(&problem, OperandCopies::default())?;
     Some((clocks, Without::AsTheyLie(choice)))
 }
 
@@ -145,10 +147,16 @@ pub(super) fn plan<T: GemmInput>(
         sizes[side] = size * u64::from(matrices(description, side));
     }
     copied.check().ok()?;
-    let copies = sizes.into_iter().filter(|&size| size > 0);
-    let (clocks, choice) =
-        kernels.plan_of_copies(&copied.problem(device), copies.map(|size| size as f64))?;
-    let unchanged = kernels.plan_of_copies(&description.problem(device), [].into_iter());
+    let copies = OperandCopies {
+        bytes: sizes.iter().sum::<u64>() as f64,
+        launches: match is_integer {
+            true => sizes.iter().filter(|&&size| size > 0).count() as u32,
+            false => 1,
+        },
+    };
+    let (clocks, choice) = kernels.plan_of_copies(&copied.problem(device), copies)?;
+    let none = OperandCopies::default();
+    let unchanged = kernels.plan_of_copies(&description.problem(device), none);
     if unchanged.is_some_and(|(unchanged, _)| unchanged <= clocks) {
         return None;
     }

@@ -165,6 +165,12 @@ impl<T: GemmInput> Description<T> {
             && (self.batch == 1 || self.strides[matrix].is_multiple_of(elements.into()))
     }
 
+    /// Bytes at whose multiples rows of A or B lie behind the first one, 128 at most.
+    fn row_alignment(&self, matrix: usize) -> u32 {
+        let bytes = u64::from(self.leading[matrix]) * size_of::<T>() as u64;
+        1 << (bytes | 128).trailing_zeros()
+    }
+
     /// Bytes of an element of C.
     pub(super) fn output_bytes(&self) -> u32 {
         match self.c_16bit {
@@ -186,7 +192,7 @@ impl<T: GemmInput> Description<T> {
             transposed: self.transposed,
             vectors: self.vectors(),
             aligned_rows: self.aligned_rows(),
-            row_alignment: [16; 2],
+            row_alignment: [0, 1].map(|side| self.row_alignment(side)),
             fused: !self.fusion.is_none(),
             c_vectors: self.c_vectors(),
             tma_store: false,

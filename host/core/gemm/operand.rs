@@ -10,7 +10,7 @@ use crate::launch::{Region, TensorMap};
 use crate::plan::Plan;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
-use kernels_gpu::gemm::planner::GemmProblem;
+use kernels_gpu::gemm::planner::{self, GemmProblem, OperandCopies};
 use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
@@ -123,11 +123,15 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// Bytes of the copy of each operand that is copied.
-    pub fn copied_bytes(&self) -> impl Iterator<Item = u64> + Clone {
-        let copies = [0, 1].map(|side| self.operand(side, 0).copy);
-        let bytes = copies.map(|copy| copy.map(|copy| copy.bytes(self.element_bytes())));
-        bytes.into_iter().flatten()
+    /// The copies of its operands.
+    pub fn needed_copies(&self) -> OperandCopies {
+        let operands = [0, 1].map(|side| self.operand(side, 0));
+        let copies = operands.iter().filter_map(|operand| operand.copy.as_ref());
+        let bytes: u64 = copies.map(|copy| copy.bytes(self.element_bytes())).sum();
+        OperandCopies {
+            bytes: bytes as f64,
+            launches: self.copies(&operands).len() as u32,
+        }
     }
 
     /// The tensor maps of a kernel with this tile configuration. The copies that operands need are
@@ -237,15 +241,31 @@ impl<T: GemmInput> Oriented<T> {
         self.product.rows_begin_at(side, self.vector())
             && !self.is_copied_k_major(side)
             && !self.is_split()
+            && !self.is_copied_to_lines(side)
     }
 
-    /// Elements of which a row of a copy is padded to a multiple. MMAs of 8 bits are so fast that
-    /// rows should begin at lines of the L2 cache.
-    fn padding(&self) -> u32 {
-        match self.element_bytes() {
-            1 => LINE_BYTES,
-            _ => self.vector(),
+    /// Whether it takes less time with a copy whose rows begin at lines of the L2 cache, though TMA
+    /// takes it as it lies. Elements of 8 bits have clusters of two blocks for that, which load
+    /// fewer lines.
+    fn is_copied_to_lines(&self, side: usize) -> bool {
+        if self.element_bytes() == 1 {
+            return false;
         }
+        let bytes = u64::from(self.product.leading[side]) * u64::from(self.element_bytes());
+        let alignment = 1 << (bytes | u64::from(LINE_BYTES)).trailing_zeros();
+        let [m, n, k] = self.product.extents;
+        let [rows, others] = [[m, n], [n, m]][side];
+        planner::is_copied_to_lines(
+            alignment,
+            [rows, others, k, self.product.batch],
+            self.element_bytes(),
+        )
+    }
+
+    /// Elements of which a row of a copy is padded to a multiple: rows begin at lines of the L2
+    /// cache, which delivers others more slowly than MMAs take them.
+    fn padding(&self) -> u32 {
+        LINE_BYTES / self.element_bytes()
     }
 
     /// Bytes at whose multiples its rows begin where it is loaded from, 128 at most.

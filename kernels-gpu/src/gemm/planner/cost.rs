@@ -7,13 +7,12 @@
 //! launches.
 //!
 //! The constants are fitted to times: those of `wgmma` and of GEMVs to times on an H200
-//! (`results/h200/tuning/ways-*.txt`), those of f32 to times on an H100 of 36 GEMMs, drawn at
-//! random, whose operands are not in the cache (`results/h100/tuning/f32-fit.txt`). Those of f64
-//! are fitted to times on an H200 of 75 such GEMMs (`results/h200/tuning/f64-fit.txt`). Of 40
-//! others the planner's choice takes 1.016 times as long as the fastest in f32, and 1.011 times in
-//! f64, on the geometric mean. What GEMV T loses when it reads again is fitted to its times since
-//! blocks that read the same start side by side. Other GPUs have other rates, but much the same
-//! ratios.
+//! (`results/h200/tuning/ways-*.txt`), those of f32 and f64 to times on an H200 of GEMMs drawn at
+//! random, whose operands are not in the cache: 1xx of f32 (`results/h200/tuning/f32-fit.txt`), 75
+//! of f64 (`f64-fit.txt`). Of others the planner's choice takes 1.01x times as long as the fastest in
+//! f32, and 1.011 times in f64, on the geometric mean. What GEMV T loses when it reads again is
+//! fitted to its times since blocks that read the same start side by side. Other GPUs have other
+//! rates, but much the same ratios.
 
 use crate::gemm::tile_config::TileConfig;
 
@@ -26,6 +25,9 @@ pub(super) struct LaunchCost {
     pub last_block: ReductionCost,
     /// How many times as long a byte of partial sums takes a last block that has an SM alone.
     pub alone: f64,
+    /// The share of a wave by which a partial wave behind a full one takes longer than if its
+    /// blocks were spread evenly: blocks of an SM end together, and it gets as many others.
+    pub uneven: f64,
     /// The reduction kernel.
     pub kernel: ReductionCost,
     /// Bytes of A, B and C that come from device memory, or go there, in a clock; infinite where
@@ -68,6 +70,7 @@ pub(super) const GRID: LaunchCost = LaunchCost {
     start: 3480.0,
     last_block: ReductionCost::new(6350.0, 0.0, 1.0 / 17.2),
     alone: 1.0,
+    uneven: 0.0,
     kernel: ReductionCost::new(3130.0, 370.0, 1.0 / 2250.0),
     memory_bytes: f64::INFINITY,
     unaligned_bytes: f64::INFINITY,
@@ -89,12 +92,13 @@ pub(super) const GRID_MMA_90: LaunchCost = LaunchCost {
 
 /// The same of f32.
 pub(super) const GRID_F32: LaunchCost = LaunchCost {
-    start: 2660.0,
-    last_block: ReductionCost::new(2540.0, 0.0, 1.0 / 27.8),
-    alone: 2.0,
-    kernel: ReductionCost::new(2170.0, 333.0, 1.0 / 2650.0),
-    memory_bytes: 1490.0,
-    unaligned_bytes: 1490.0,
+    start: 3080.0,
+    last_block: ReductionCost::new(3740.0, 0.0, 1.0 / 30.6),
+    alone: 1.63,
+    uneven: 0.16,
+    kernel: ReductionCost::new(4890.0, 244.0, 1.0 / 2300.0),
+    memory_bytes: 1011.0,
+    unaligned_bytes: 1011.0,
 };
 
 /// The same of f64.
@@ -102,6 +106,7 @@ pub(super) const GRID_F64: LaunchCost = LaunchCost {
     start: 3730.0,
     last_block: ReductionCost::new(4880.0, 0.0, 1.0 / 17.9),
     alone: 1.0,
+    uneven: 0.0,
     kernel: ReductionCost::new(5440.0, 387.0, 1.0 / 2485.0),
     memory_bytes: 1295.0,
     unaligned_bytes: 1295.0,
@@ -113,6 +118,7 @@ pub(super) const PERSISTENT: LaunchCost = LaunchCost {
     start: 4000.0,
     last_block: ReductionCost::new(1800.0, 0.0, 12.5 / COLUMN_BYTES),
     alone: 1.0,
+    uneven: 0.0,
     kernel: ReductionCost::new(6700.0, 1500.0, 0.0031 / 4.0),
     // Their own terms count what they load: see `BYTES_PER_CLOCK`.
     memory_bytes: f64::INFINITY,
@@ -144,15 +150,25 @@ pub(super) const GRID_BK: u32 = 16;
 /// What the main loop of small tiles of f32 takes longer for an operand that is K-major, and for an
 /// MN-major one without vectors, where accumulators are promoted. The promoted accumulators take
 /// the L1 cache from the blocks of the SM, and each copy of a single element holds a line of it.
-pub(super) const ELEMENTS_F32: [f64; 2] = [0.063, 0.018];
+pub(super) const ELEMENTS_F32: [f64; 2] = [0.058, 0.019];
 
-/// The same of f64, which promotes none.
+/// The share of what a K-major operand takes longer where none are promoted.
+pub(super) const NOT_PROMOTED: f64 = 0.5;
+
+/// Bytes of a sector. A k-tile has as many of a row of a K-major operand of f32.
+pub(super) const SECTOR_BYTES: u32 = 32;
+
+/// What the main loop of f32 takes longer in addition where several small blocks promote on an SM:
+/// times the square of the number of K-major operands whose rows do not begin at sectors. A k-tile
+/// has two sectors of each row then. The second is loaded again for the next k-tile, since the
+/// promoted accumulators leave the L1 cache too small to hold the lines of all blocks.
+pub(super) const LINES_OF_SMALL_TILES: f64 = 0.045;
+
+/// [`ELEMENTS_F32`] of f64, which promotes none.
 pub(super) const ELEMENTS_F64: [f64; 2] = [0.115, 0.011];
 
 /// What the main loop of f32 takes longer for a K-major operand in tiles that have an SM alone.
-/// With it and [`LaunchCost::alone`], the times of 2423 × 2535 × 477 and 633 × 5895 × 760 in the
-/// layout nt on an H200 come to within a tenth.
-pub(super) const K_MAJOR_ALONE_F32: f64 = 0.04;
+pub(super) const K_MAJOR_ALONE_F32: f64 = 0.036;
 
 /// Clocks of the barrier of a multicast cluster.
 pub(super) const CLUSTER_BARRIER: f64 = 760.0;
@@ -179,11 +195,11 @@ pub(super) const PARTIAL_BYTE_AT_ANY_K: f64 = 10.8 / COLUMN_BYTES;
 
 /// Grid tiles of f32. The last entry is for sizes that are not listed.
 pub(super) const F32: &[TileCost] = &[
-    TileCost::at_rate([128, 256], 0.798, 13_420.0, 1.07).unaligned_c(1090.0),
-    TileCost::at_rate([128, 128], 0.752, 13_870.0, 1.16).unaligned_c(1460.0),
-    TileCost::at_rate([128, 32], 0.629, 9090.0, 2.5).unaligned_c(3010.0),
-    TileCost::at_rate([64, 64], 0.654, 7790.0, 2.54).unaligned_c(2570.0),
-    TileCost::at_rate([32, 64], 0.538, 5680.0, 3.16).unaligned_c(1440.0),
+    TileCost::at_rate([128, 256], 0.949, 6900.0, 1.0).unaligned_c(23_800.0),
+    TileCost::at_rate([128, 128], 0.88, 6340.0, 1.08).unaligned_c(3600.0),
+    TileCost::at_rate([128, 32], 0.761, 5250.0, 2.28).unaligned_c(1300.0),
+    TileCost::at_rate([64, 64], 0.795, 3950.0, 2.6).unaligned_c(1580.0),
+    TileCost::at_rate([32, 64], 0.609, 2670.0, 3.03).unaligned_c(800.0),
 ];
 
 /// Grid tiles of f64, in clocks of as many FMAs as f32 has. All of them store C through shared
@@ -229,15 +245,23 @@ pub(super) const COPY_LAUNCH: f64 = 4000.0;
 /// See [`COPY_LAUNCH`].
 pub(super) const COPY_BYTES_PER_CLOCK: f64 = 800.0;
 
-/// Clocks of the launch that copies operands for a persistent kernel, and bytes that it moves in a
-/// clock: fitted to 138 times on an H200, of products drawn at random, beside those that the model
-/// gives their kernels.
-pub(super) const PACK_LAUNCH: f64 = 9200.0;
+/// Clocks of a launch that copies operands for a persistent kernel, of a second such launch, and
+/// bytes that they move in a clock: fitted, with [`UNALIGNED_C`], to times on an H200 of 77 products
+/// drawn at random, beside those that the model gives their kernels.
+pub(super) const PACK_LAUNCH: f64 = 4900.0;
 /// See [`PACK_LAUNCH`].
-pub(super) const PACK_BYTES_PER_CLOCK: f64 = 1900.0;
+pub(super) const SECOND_PACK_LAUNCH: f64 = 10_000.0;
+/// See [`PACK_LAUNCH`].
+pub(super) const PACK_BYTES_PER_CLOCK: f64 = 2200.0;
+
+/// Clocks of an element of C that a persistent kernel stores to rows that TMA does not take: of
+/// products of elements of 2 bytes, and of 4.
+pub(super) const UNALIGNED_C: [f64; 2] = [0.0008, 0.0021];
+
 /// Tiles of 16-bit elements whose operands are unaligned. Fitted to times of 51 products on an
-/// H200, with those of TF32, and corrected by those of 54 others, which include tiles of 64 × 128.
-/// Those of 8 bits and of f32 in terms were not measured.
+/// H200, with those of TF32, and corrected by those of 54 others, which include tiles of 64 × 128,
+/// and by those of 77 more for C whose rows are of vectors. Those of 8 bits and of f32 in terms were
+/// not measured.
 pub(super) const UNALIGNED_16: &[TileCost] = &unaligned(1.7);
 
 /// The same for TF32.
@@ -252,11 +276,11 @@ pub(super) const UNALIGNED_8: &[TileCost] = &unaligned(1.7);
 /// Unaligned tiles, of which that of 64 × 64 reaches a rate.
 const fn unaligned(rate: f64) -> [TileCost; 5] {
     [
-        TileCost::at_rate([64, 128], 1.32 * rate, 10_000.0, 2.0),
-        TileCost::at_rate([128, 64], 1.32 * rate, 10_000.0, 2.0),
-        TileCost::at_rate([32, 128], 0.93 * rate, 7890.0, 2.4),
-        TileCost::at_rate([128, 32], 0.92 * rate, 7890.0, 2.4),
-        TileCost::at_rate([64, 64], rate, 7890.0, 2.4),
+        TileCost::at_rate([64, 128], 1.32 * rate, 6700.0, 2.0).unaligned_c(3300.0),
+        TileCost::at_rate([128, 64], 1.32 * rate, 6700.0, 2.0).unaligned_c(3300.0),
+        TileCost::at_rate([32, 128], 0.93 * rate, 5290.0, 2.4).unaligned_c(2600.0),
+        TileCost::at_rate([128, 32], 0.92 * rate, 5290.0, 2.4).unaligned_c(2600.0),
+        TileCost::at_rate([64, 64], rate, 5290.0, 2.4).unaligned_c(2600.0),
     ]
 }
 
@@ -299,6 +323,29 @@ pub(super) fn row_lines(alignment: u32) -> f64 {
         _ => 2.36,
     }
 }
+
+/// Whether a copy of an operand, whose rows begin at multiples of `alignment` bytes, to rows that
+/// begin at lines takes half of the time that it saves at most. The operand has `rows` rows or
+/// columns of `k` elements, in each matrix of a batch, and tiles of `others` columns or rows load
+/// them.
+pub fn is_copied_to_lines(
+    alignment: u32,
+    [rows, others, k, batch]: [u32; 4],
+    element_bytes: u32,
+) -> bool {
+    let bytes = [rows, k, batch, element_bytes].map(f64::from);
+    let bytes: f64 = bytes.into_iter().product();
+    let times = f64::from(others.div_ceil(LINES_TILE));
+    let lines = bytes / f64::from(LINE_BYTES) * times * (row_lines(alignment) - 1.0);
+    let copy = PACK_LAUNCH + 2.0 * bytes / PACK_BYTES_PER_CLOCK;
+    lines / L2_LINES_PER_CLOCK > 2.0 * copy
+}
+
+/// Bytes of a line of the L2 cache.
+const LINE_BYTES: u32 = 128;
+
+/// Columns of the tiles that [`is_copied_to_lines`] counts.
+const LINES_TILE: u32 = 192;
 
 /// The same for f32 in terms of bf16: six products of each k-tile. Fitted to times of 60 products
 /// on an H200, drawn at random, beside what their launches take; half of them alone predict the
@@ -383,11 +430,22 @@ impl TileCost {
     }
 
     /// Clocks of the main loops, `work` each, of `tiles` tiles on one SM, and of their epilogues of
-    /// `epilogue` each.
-    pub fn tiles(&self, config: &TileConfig, tiles: u64, work: f64, epilogue: f64) -> [f64; 2] {
+    /// `epilogue` each. For `uneven` see [`LaunchCost::uneven`].
+    pub fn tiles(
+        &self,
+        config: &TileConfig,
+        tiles: u64,
+        [work, epilogue]: [f64; 2],
+        uneven: f64,
+    ) -> [f64; 2] {
         let per_sm = u64::from(config.blocks_per_sm);
         let (full, rest) = (tiles / per_sm, tiles % per_sm);
-        let slowdown = full as f64 * self.slowdown(config, per_sm) + self.slowdown(config, rest);
+        let wave = self.slowdown(config, per_sm);
+        let mut partial = self.slowdown(config, rest);
+        if full > 0 && rest > 0 {
+            partial += uneven / full as f64 * (wave - partial);
+        }
+        let slowdown = full as f64 * wave + partial;
         [slowdown * work, tiles.div_ceil(per_sm) as f64 * epilogue]
     }
 }
@@ -417,10 +475,14 @@ const GEMV_FIX_UP: f64 = 5000.0;
 
 /// The share of the long operand's bytes that costs as much as if it came from memory when they are
 /// read again, of GEMV N and GEMV T.
-const AGAIN: [f64; 2] = [0.5, 0.3];
+const AGAIN: [f64; 2] = [0.5, 0.6];
 
 /// What GEMV T loses where the short operand has several rows, which it loads for each column.
 const SEVERAL_ROWS_T: f64 = 0.3;
+
+/// The same in addition for each byte of a row of the short operand where that is MN-major: the
+/// lanes of a warp load elements that are rows apart. From times on an H200 of n from 2 to 8.
+const SHORT_ROW_BYTE_T: f64 = 0.05;
 
 /// What GEMV T loses with split-K: its warps have less to do then.
 const SPLIT_K_T: f64 = 0.2;
@@ -438,6 +500,8 @@ pub(super) struct GemvCost {
     pub vectors: bool,
     /// Whether the short side is longer than 1.
     pub several: bool,
+    /// Bytes of a row of the short operand, as it is stored, where it is MN-major; otherwise 0.
+    pub short_row_bytes: u32,
     /// Times that the long operand is read.
     pub passes: u32,
     /// Split-K factor.
@@ -457,6 +521,9 @@ impl GemvCost {
         let again = 1.0
             + AGAIN[usize::from(self.k_major)] * f64::from(self.passes - 1)
             + f64::from(self.k_major && self.several) * SEVERAL_ROWS_T
+            + f64::from(self.k_major && self.several)
+                * f64::from(self.short_row_bytes)
+                * SHORT_ROW_BYTE_T
             + f64::from(self.k_major && is_split) * SPLIT_K_T
             + f64::from(!self.vectors) * NO_VECTORS;
         // The last wave leaves SMs idle; too few blocks have too few loads in flight.

@@ -56,7 +56,8 @@ impl KernelSet {
         let work = main_loop(&cost, whole_k_tiles) * self.longer(tile, problem, &plan);
         // Rows of partial sums are of vectors.
         let epilogue = epilogue(&cost, problem.c_vectors || splits > 1);
-        let [main_loops, epilogues] = cost.tiles(tile, busiest, work, epilogue);
+        let uneven = self.launch.uneven;
+        let [main_loops, epilogues] = cost.tiles(tile, busiest, [work, epilogue], uneven);
         let clocks = self.launch.start + self.beside_memory(tile, problem, main_loops + epilogues);
         if splits == 1 {
             return Some((clocks, plan));
@@ -142,6 +143,7 @@ impl KernelSet {
             decomposition: Decomposition::StreamK(StreamK {
                 data_parallel_tiles: (tiles - last) as u32,
                 tiles: last as u32,
+                tiles_n: n.div_ceil(bn),
                 splits,
                 first_split_k,
                 other_split_k,
@@ -198,7 +200,7 @@ impl KernelSet {
         let [k_major, mn_major] = if tile.blocks_per_sm == 1 {
             [self.elements_alone, 0.0]
         } else if tile.promotion_interval.is_some() && !promotes {
-            return 1.0;
+            [self.elements[0] * cost::NOT_PROMOTED, 0.0]
         } else {
             self.elements
         };
@@ -207,7 +209,15 @@ impl KernelSet {
             layout::MN_MAJOR_UNALIGNED if !problem.vectors[operand] => mn_major,
             _ => 0.0,
         });
-        1.0 + longer.iter().sum::<f64>()
+        let in_two_sectors = [0, 1].into_iter().filter(|&operand| {
+            tile.layouts[operand] == layout::K_MAJOR
+                && problem.row_alignment[operand] < cost::SECTOR_BYTES
+        });
+        let lines = match promotes && tile.blocks_per_sm > 2 {
+            true => cost::LINES_OF_SMALL_TILES * in_two_sectors.count().pow(2) as f64,
+            false => 0.0,
+        };
+        1.0 + longer.iter().sum::<f64>() + lines
     }
 
     /// Clocks of tiles that take `clocks` by themselves, while A, B and C are loaded and stored.
@@ -259,13 +269,14 @@ impl KernelSet {
         let entries = self.gemv_kernels?;
         let [m, n, k] = problem.extents;
         let (short, long) = (m.min(n), m.max(n));
-        if short as usize > gemv::MAX_SHORT_SIDE {
+        if short > self.gemv_short_side {
             return None;
         }
-        let k_major = if n < m {
-            !problem.transposed[0]
+        let stored_k_major = [!problem.transposed[0], problem.transposed[1]];
+        let [short_k_major, k_major] = if n < m {
+            [stored_k_major[1], stored_k_major[0]]
         } else {
-            problem.transposed[1]
+            stored_k_major
         };
         let (splits, split_k) = split(k, wanted, gemv::RUN as u32)?;
         let columns = if k_major {
@@ -293,6 +304,10 @@ impl KernelSet {
             k_major,
             vectors: problem.vectors[usize::from(n >= m)],
             several: short > 1,
+            short_row_bytes: match short_k_major {
+                true => 0,
+                false => short * self.element_bytes,
+            },
             passes,
             splits,
             blocks,

@@ -5,7 +5,7 @@ use super::{Decomposition, GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
 use crate::gemm::mma::{dgemm, dgemm_sm_90a, gemm, gemm_sm_90a, integer};
 use crate::gemm::scheduler::persistent::ReductionMode;
-use crate::gemm::simt::{portable, sgemm, sgemm_sm_90a};
+use crate::gemm::simt::{gemv, portable, sgemm, sgemm_sm_90a};
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::{float8, grouped, integer as integer_90, kernels};
 
@@ -25,6 +25,8 @@ pub struct KernelSet {
     /// The GEMV kernels, where there are any: GEMV N of 1 and of 4 rows, GEMV T of 1 and of 4, each
     /// with the blocks that fit on an SM of the largest GPUs.
     pub gemv_kernels: Option<[(&'static str, u64); 4]>,
+    /// The longest short side that they are for.
+    pub gemv_short_side: u32,
     /// The reduction kernel, with the compute capability of its module, times 10.
     pub reduce: (&'static str, u32),
     /// Bytes of an element of A and B.
@@ -70,6 +72,7 @@ pub const SGEMM: KernelSet = KernelSet {
     grouped: None,
     as_they_lie: None,
     compute_capability: 80,
+    gemv_short_side: gemv::MAX_SHORT_SIDE as u32,
     gemv_kernels: Some([
         ("sgemv_n_1", 4),
         ("sgemv_n_4", 2),
@@ -110,6 +113,8 @@ pub const SGEMM_90: KernelSet = KernelSet {
 pub const DGEMM: KernelSet = KernelSet {
     tiles: dgemm::INSTANCES,
     compute_capability: 80,
+    // With several rows or columns, tensor cores were faster for each of 14 products of f64.
+    gemv_short_side: 1,
     gemv_kernels: Some([
         ("dgemv_n_1", 3),
         ("dgemv_n_4", 1),
@@ -146,6 +151,7 @@ pub const SGEMM_PORTABLE: KernelSet = KernelSet {
 pub const DGEMM_PORTABLE: KernelSet = KernelSet {
     tiles: portable::OF_F64,
     compute_capability: 70,
+    gemv_short_side: SGEMM.gemv_short_side,
     ..DGEMM
 };
 
@@ -426,26 +432,41 @@ pub const ALL: &[KernelSet] = &[
     OF_FP8_FAST_TO_16_BITS_90,
 ];
 
+/// The copies of operands in front of a GEMM.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OperandCopies {
+    /// Bytes of the operands that are copied.
+    pub bytes: f64,
+    /// Launches that copy them.
+    pub launches: u32,
+}
+
 impl KernelSet {
-    /// [`plan`](Self::plan) of a problem whose operands of `copied_bytes` bytes each are copied
-    /// first, with its predicted clocks.
+    /// [`plan`](Self::plan) of a problem whose operands are copied first, with its predicted
+    /// clocks.
     pub fn plan_of_copies(
         &self,
         problem: &GemmProblem,
-        copied_bytes: impl Iterator<Item = f64>,
+        copies: OperandCopies,
     ) -> Option<(f64, GemmPlan)> {
         let candidates = self.candidates(problem);
         let (clocks, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        let bytes: f64 = copied_bytes.sum();
-        if bytes == 0.0 {
+        if copies.launches == 0 {
             return Some((clocks, best));
         }
-        let [launch, bytes_per_clock] = match self.persistent_tiles {
-            [] => [cost::COPY_LAUNCH, cost::COPY_BYTES_PER_CLOCK],
-            _ => [cost::PACK_LAUNCH, cost::PACK_BYTES_PER_CLOCK],
+        let ([launch, second], bytes_per_clock) = match self.persistent_tiles {
+            [] => ([cost::COPY_LAUNCH; 2], cost::COPY_BYTES_PER_CLOCK),
+            _ => (
+                [cost::PACK_LAUNCH, cost::SECOND_PACK_LAUNCH],
+                cost::PACK_BYTES_PER_CLOCK,
+            ),
         };
-        // Each byte is read and written. One launch copies both operands.
-        Some((clocks + launch + 2.0 * bytes / bytes_per_clock, best))
+        let launches = launch + f64::from(copies.launches - 1) * second;
+        // Each byte is read and written.
+        Some((
+            clocks + launches + 2.0 * copies.bytes / bytes_per_clock,
+            best,
+        ))
     }
 
     /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has

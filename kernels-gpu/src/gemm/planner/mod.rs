@@ -17,7 +17,8 @@ mod grouped;
 pub mod kernel_set;
 mod persistent;
 
-pub use kernel_set::KernelSet;
+pub use cost::is_copied_to_lines;
+pub use kernel_set::{KernelSet, OperandCopies};
 
 use super::scheduler::persistent::{ReductionMode, TileSchedulerParams};
 use super::simt::promotion;
@@ -36,8 +37,8 @@ pub struct GemmProblem {
     pub vectors: [bool; 2],
     /// Whether the rows of A and B, as they are stored, start at multiples of 16 bytes.
     pub aligned_rows: [bool; 2],
-    /// Bytes at whose multiples the rows of A and B begin where a kernel of warpgroups loads them:
-    /// a power of two, 128 at most.
+    /// Bytes at whose multiples the rows of A and B begin where a kernel loads them, behind the first
+    /// one: a power of two, 128 at most.
     pub row_alignment: [u32; 2],
     /// Whether an operator is fused with the product: see
     /// [`FusionParams`](super::epilogue::fusion::FusionParams). No reduction kernel has one.
@@ -104,6 +105,8 @@ pub struct StreamK {
     pub data_parallel_tiles: u32,
     /// Stream-K tiles.
     pub tiles: u32,
+    /// Tiles along n, of either kind.
+    pub tiles_n: u32,
     /// Splits of each of them.
     pub splits: u32,
     /// k of a tile's first split, in a persistent grid rounded up to whole k-tiles.

@@ -170,7 +170,7 @@ impl Tile {
         let work = f64::from(self.k_tiles) * k_tile;
         let [mut main_loop, epilogues] =
             self.cost
-                .tiles(self.config, tiles, work, self.cost.epilogue);
+                .tiles(self.config, tiles, [work, self.cost.epilogue], 0.0);
         let mut clocks = PERSISTENT.start + epilogues;
         if self.config.cluster_size > 1 {
             clocks += cost::CLUSTER_BARRIER;
@@ -191,6 +191,12 @@ impl Tile {
         let element_bytes = ROW_BYTES as f64 / f64::from(bk);
         let elements = (f64::from(m) + f64::from(n)) * f64::from(k);
         let mut bytes = elements * element_bytes;
+        let unaligned_c = match element_bytes {
+            _ if self.problem.tma_store || self.splits_operands => 0.0,
+            4.0 => cost::UNALIGNED_C[1],
+            _ => cost::UNALIGNED_C[0],
+        };
+        clocks += f64::from(m) * f64::from(n) * f64::from(self.problem.batch) * unaligned_c;
         if self.splits_operands {
             bytes *= TERMS as f64;
             let moved = elements * cost::SPLIT_BYTES;
@@ -292,7 +298,7 @@ impl Tile {
 
     /// What is launched for a grid, with `reduce` as the reduction kernel.
     fn plan(&self, grid: &PersistentGrid, reduce: &'static str) -> GemmPlan {
-        let [bm, _, bk] = self.config.tile;
+        let [bm, bn, bk] = self.config.tile;
         let stream_k_tiles = grid.stream_k_tiles();
         let zeroed_bytes = match grid.reduction {
             ReductionMode::LastBlock => counters(stream_k_tiles, bm as usize / WM) * 4,
@@ -313,6 +319,7 @@ impl Tile {
                 tiles => Decomposition::StreamK(StreamK {
                     data_parallel_tiles: grid.data_parallel,
                     tiles,
+                    tiles_n: self.problem.extents[1].div_ceil(bn),
                     splits: grid.splits,
                     first_split_k: first_k_tiles.saturating_mul(bk),
                     other_split_k: (self.k_tiles - first_k_tiles) / (grid.splits - 1).max(1) * bk,
