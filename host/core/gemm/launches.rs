@@ -190,20 +190,33 @@ fn grid_scheduler<T: GemmInput>(
         promotion_interval: choice.promotion_interval,
         ..GridSchedulerParams::data_parallel(description.extents[2])
     };
-    match choice.decomposition {
-        Decomposition::DataParallel => data_parallel,
-        Decomposition::SplitK { splits, split_k } => GridSchedulerParams {
-            splits,
-            k_per_split: split_k,
-            ..data_parallel
-        },
-        Decomposition::StreamK(stream_k) => GridSchedulerParams {
-            data_parallel_tiles: stream_k.data_parallel_tiles,
-            stream_k_tiles: stream_k.tiles,
-            stream_k_splits: stream_k.splits,
-            stream_k_first: stream_k.first_split_k,
-            stream_k_rest: stream_k.other_split_k,
-            ..data_parallel
-        },
-    }
+    let [x, y, _] = choice.grid;
+    let (scheduler, tiles) = match choice.decomposition {
+        Decomposition::DataParallel => (data_parallel, [y, x]),
+        Decomposition::SplitK { splits, split_k } => (
+            GridSchedulerParams {
+                splits,
+                k_per_split: split_k,
+                ..data_parallel
+            },
+            [y, x],
+        ),
+        Decomposition::StreamK(stream_k) => {
+            let tiles = stream_k.data_parallel_tiles + stream_k.tiles;
+            let tiles_n = stream_k.tiles_n;
+            (
+                GridSchedulerParams {
+                    data_parallel_tiles: stream_k.data_parallel_tiles,
+                    stream_k_tiles: stream_k.tiles,
+                    stream_k_splits: stream_k.splits,
+                    stream_k_first: stream_k.first_split_k,
+                    stream_k_rest: stream_k.other_split_k,
+                    ..data_parallel
+                },
+                [tiles / tiles_n, tiles_n].map(u64::from),
+            )
+        }
+    };
+    // A grid has at most 2³¹ - 1 blocks in x, and 65535 in y.
+    scheduler.with_tiles(tiles.map(|tiles| tiles as u32))
 }

@@ -22,7 +22,7 @@ const _: () = assert!(size_of::<GemmParams<f64>>() == 8 * 4 + 3 * 8 + 2 * 8);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for GridSchedulerParams {}
-const _: () = assert!(size_of::<GridSchedulerParams>() == 8 * 4);
+const _: () = assert!(size_of::<GridSchedulerParams>() == (8 + 4 * 2) * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for FusionParams {}

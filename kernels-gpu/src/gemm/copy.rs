@@ -150,8 +150,8 @@ pub struct TileLoader<
 
 /// A thread's first element in a tile.
 struct Position {
-    k: usize,
-    i: usize,
+    k: u32,
+    i: u32,
 }
 
 impl<
@@ -205,25 +205,26 @@ impl<
             );
         }
         let Position { k, i } = Self::position();
-        let extent = panel.extent as usize;
-        let index = panel.first as usize + i;
+        let extent = panel.extent;
+        let index = panel.first + i;
         // Beyond the edge, a thread begins at the first elements of the matrix, as far as it has
         // them. Vectors stay whole, since the extent is then of whole ones.
         let first = if index < extent {
             index
         } else {
-            (index - extent).min(extent - Self::COPY_ELEMENTS)
+            (index - extent).min(extent - Self::COPY_ELEMENTS as u32)
         };
+        let first = first as usize;
         // A later copy of this thread that would be beyond the edge takes the first one's offset.
         let inside = |distance: usize| {
-            if index + distance < extent {
+            if index + (distance as u32) < extent {
                 distance
             } else {
                 0
             }
         };
         let leading = panel.leading as usize;
-        let k_index = panel.start as usize + k;
+        let k_index = (panel.start + k) as usize;
         let mut offsets = [0; MAX_OFFSETS];
         let (start, advance) = match LAYOUT {
             layout::K_MAJOR => {
@@ -250,26 +251,27 @@ impl<
             from: panel.matrix.wrapping_add(start),
             advance: advance as u32,
             offsets,
-            to: ((k * Self::PITCH + (i ^ swizzle::<T>(THREADS_ALONG_K, k))) * size_of::<T>())
-                as u32,
+            to: (k * Self::PITCH as u32 + (i ^ swizzle::<T>(THREADS_ALONG_K, k as usize) as u32))
+                * size_of::<T>() as u32,
         }
     }
 
     #[inline(always)]
     fn position() -> Position {
-        let t = thread::thread_idx_x() as usize;
+        let t = thread::thread_idx_x();
+        let (along_k, vectors) = (THREADS_ALONG_K as u32, Self::ROW_VECTORS as u32);
         match LAYOUT {
             layout::K_MAJOR => Position {
-                k: t % THREADS_ALONG_K,
-                i: t / THREADS_ALONG_K,
+                k: t % along_k,
+                i: t / along_k,
             },
             layout::MN_MAJOR => Position {
-                k: t / Self::ROW_VECTORS,
-                i: t % Self::ROW_VECTORS * T::VECTOR,
+                k: t / vectors,
+                i: t % vectors * T::VECTOR as u32,
             },
             _ => Position {
-                k: t / BMN,
-                i: t % BMN,
+                k: t / BMN as u32,
+                i: t % BMN as u32,
             },
         }
     }
@@ -283,7 +285,7 @@ impl<
     #[inline(always)]
     pub unsafe fn copy_if(&mut self, stage: SharedAddress, enabled: bool) {
         // SAFETY: operand and stage are as the contract of this function says; `BK` k-rows exist.
-        unsafe { self.start::<false>(stage, BK, enabled) };
+        unsafe { self.start::<false>(stage, BK as u32, enabled) };
         self.from = self.from.wrapping_add(self.advance as usize);
     }
 
@@ -295,7 +297,7 @@ impl<
     pub unsafe fn copy_partial(&mut self, stage: SharedAddress, k_extent: u32) {
         // SAFETY: operand and stage are as the contract of this function says; `k_extent` k-rows
         // exist.
-        unsafe { self.start::<true>(stage, k_extent as usize, true) };
+        unsafe { self.start::<true>(stage, k_extent, true) };
         let per_k = self.advance as usize / BK;
         self.from = self.from.wrapping_add(k_extent as usize * per_k);
     }
@@ -309,7 +311,7 @@ impl<
     unsafe fn start<const GUARDED: bool>(
         &self,
         stage: SharedAddress,
-        k_extent: usize,
+        k_extent: u32,
         enabled: bool,
     ) {
         // A thread's first k-row and `k` have no bit of their indices in common, and those of `i`
@@ -320,7 +322,7 @@ impl<
                 .at(first)
                 .at(((k * Self::PITCH + i) * size_of::<T>()) as u32)
         };
-        let exists = |k: usize| Self::position().k + k < k_extent;
+        let exists = |k: usize| Self::position().k + (k as u32) < k_extent;
         // SAFETY: k-rows and passes stay inside of the stage by the assertions of `new`. Its
         // offsets keep sources inside of the operand along m or n; k-rows beyond `k_extent` are not
         // read.

@@ -150,6 +150,7 @@ macro_rules! integer_kernels {
                             panels(&operands, &params, &work)
                         },
                         work.k_extent,
+                        || {},
                         &mut accumulators,
                     );
                     let work = WorkTile::of_this_block_again(&params, &scheduler, tile);

@@ -104,9 +104,6 @@ pub unsafe fn body<
         assert!(BM.is_multiple_of(ROWS_IN_FLIGHT * THREADS / 32));
         assert!(BM * (BN + PADDING) <= STAGES * BK * (BM + BN + 2 * PADDING));
     }
-    if OVERLAPS {
-        griddepcontrol::wait();
-    }
     let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
     let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS, THREADS_ALONG_K>::new(&Panel {
         matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
@@ -150,6 +147,9 @@ pub unsafe fn body<
             SharedAddress::of(memory.add(STAGES * stage_elements)),
             THREADS as u32,
         );
+        if OVERLAPS {
+            griddepcontrol::wait();
+        }
         let mut prefetched = 0;
         let mut k_extent = work.k_extent - k_tiles.saturating_sub(1) * BK as u32;
         while prefetched < k_tiles && prefetched < STAGES as u32 - 2 {

@@ -142,7 +142,7 @@ impl<
     const READS_NEXT: bool = LAYOUT_A == layout::ANY || LAYOUT_B == layout::ANY;
     const STAGE_BYTES: usize = Self::TILE_A_BYTES + tile_bytes(LAYOUT_B, BN);
 
-    /// Fills all stages but one, and waits for the first.
+    /// Fills all stages but one once `wait` returns, and waits for the first.
     ///
     /// # Safety
     /// As for [`main_loop`].
@@ -151,6 +151,7 @@ impl<
         memory: *mut u8,
         [panel_a, panel_b]: [Panel<E::Stored>; 2],
         k_extent: u32,
+        wait: impl Fn(),
     ) -> Self {
         const { assert!(STAGES >= 2 + Self::READS_NEXT as usize && STAGES <= 4) };
         let mut pipeline = Pipeline {
@@ -162,6 +163,7 @@ impl<
             write: 0,
             read: 0,
         };
+        wait();
         let mut stage = 0;
         while stage < STAGES - 1 {
             // SAFETY: the stages were not used before; the rest is this function's contract.
@@ -228,8 +230,8 @@ impl<
     }
 }
 
-/// Calls `consume` with the tiles of A and B of each k-tile, one after the other. After it no copy
-/// is in flight, and all threads have read the stages.
+/// Calls `consume` with the tiles of A and B of each k-tile, one after the other, once `wait`
+/// returns. After it no copy is in flight, and all threads have read the stages.
 ///
 /// # Safety
 /// As for [`main_loop`]. `consume` reads the tiles only.
@@ -246,10 +248,12 @@ pub unsafe fn for_each_k_tile<
     memory: *mut u8,
     panels: [Panel<E::Stored>; 2],
     k_extent: u32,
+    wait: impl Fn(),
     mut consume: impl FnMut([TilePair; 2]),
 ) {
     let k_tiles = k_extent.div_ceil(E::BK as u32);
     if k_tiles == 0 {
+        wait();
         return;
     }
     // SAFETY: a stage is filled after a barrier behind its last use. It is used after its copies
@@ -257,7 +261,7 @@ pub unsafe fn for_each_k_tile<
     // other conditions are those of this function.
     unsafe {
         let mut pipeline = Pipeline::<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>::start(
-            memory, panels, k_extent,
+            memory, panels, k_extent, wait,
         );
         for _ in 0..k_tiles {
             // The stage that the k-tile before was read from is filled again.
@@ -274,7 +278,8 @@ pub unsafe fn for_each_k_tile<
 /// threads have read the stages.
 ///
 /// # Safety
-/// All threads of the block, of which there are `THREADS`, execute it. `memory` has
+/// All threads of the block, of which there are `THREADS`, execute it. What launches before write
+/// of the operands is written when `wait` returns. `memory` has
 /// [`stages_bytes`] bytes of shared memory, aligned to 128, that nothing else uses. The panels are
 /// as [`Panel`] says, in the layouts of the instance.
 #[inline(always)]
@@ -292,6 +297,7 @@ pub unsafe fn main_loop<
     memory: *mut u8,
     panels: impl Fn() -> [Panel<E::Stored>; 2],
     k_extent: u32,
+    wait: impl Fn(),
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
 ) {
     const {
@@ -351,6 +357,7 @@ pub unsafe fn main_loop<
                 memory,
                 panels,
                 k_extent,
+                wait,
                 |tiles| {
                     for k_block in 0..K_BLOCKS {
                         load(&mut fragments[0], tiles, k_block);
@@ -363,12 +370,13 @@ pub unsafe fn main_loop<
     }
     let k_tiles = k_extent.div_ceil(E::BK as u32);
     if k_tiles == 0 {
+        wait();
         return;
     }
     // SAFETY: as for `for_each_k_tile`.
     unsafe {
         let mut pipeline = Pipeline::<E, BM, BN, THREADS, STAGES, LAYOUT_A, LAYOUT_B>::start(
-            memory, panels, k_extent,
+            memory, panels, k_extent, wait,
         );
         for k_tile in 0..k_tiles {
             for k_block in 0..K_BLOCKS {

@@ -239,6 +239,7 @@ pub unsafe fn main_loop<
     memory: *mut u8,
     panels: impl Fn() -> [Panel<f32>; 2],
     k_extent: u32,
+    wait: impl Fn(),
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
 ) {
     const { assert!(BM * BN / (MMAS_M * MMA_M * MMAS_N * MMA_N) * 32 == THREADS) };
@@ -256,6 +257,7 @@ pub unsafe fn main_loop<
             memory,
             [panel_a, panel_b],
             k_extent,
+            wait,
             |[tile_a, tile_b]| {
                 let mut a = [[[[0; 2]; TERMS]; 2]; MMAS_M];
                 for i in 0..MMAS_M {

@@ -134,10 +134,13 @@ macro_rules! mma_kernels {
                         residual: *const u8,
                         $($range: *const split::Range,)?
                     ) {
-                        if $overlaps {
-                            griddepcontrol::wait();
-                        }
+                        let wait = || {
+                            if $overlaps {
+                                griddepcontrol::wait();
+                            }
+                        };
                         $(
+                            wait();
                             // SAFETY: the kernel's contract says what the range is. All threads are
                             // here.
                             if unsafe { split::is_left_out($range, params.k) } {
@@ -166,6 +169,7 @@ macro_rules! mma_kernels {
                                     panels(&operands, &params, &work)
                                 },
                                 work.k_extent,
+                                wait,
                                 &mut accumulators,
                             );
                             let work =

@@ -5,7 +5,8 @@
 //! row of blocks: those of the data-parallel tiles, then the first work units of all stream-K
 //! tiles, then their other work units.
 
-use super::{GROUP_M, Split, rasterize};
+use super::fast_divmod::FastDivmod;
+use super::{GROUP_M, Split};
 use crate::gemm::simt::promotion;
 use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::hint::opaque;
@@ -33,10 +34,27 @@ pub struct GridSchedulerParams {
     /// Elements along k after which `sgemm` promotes its accumulators: a power of two that BK
     /// divides. See [`promotion`].
     pub promotion_interval: u32,
+    /// By what block indices are divided: see [`with_tiles`](Self::with_tiles).
+    pub divisors: Divisors,
+}
+
+/// Divisions of block indices.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Divisors {
+    /// By the split-K factor.
+    splits: FastDivmod,
+    /// By the number of stream-K tiles.
+    stream_k_tiles: FastDivmod,
+    /// By the tiles of a group of the rasterisation.
+    group: FastDivmod,
+    /// By the rows of tiles of the last group.
+    last_rows: FastDivmod,
 }
 
 impl GridSchedulerParams {
     /// Those of data-parallel tiles of a GEMM of this k.
+    #[inline(always)]
     pub const fn data_parallel(k: u32) -> Self {
         GridSchedulerParams {
             splits: 1,
@@ -47,7 +65,48 @@ impl GridSchedulerParams {
             stream_k_first: k,
             stream_k_rest: 0,
             promotion_interval: promotion::NEVER,
+            divisors: Divisors {
+                splits: FastDivmod::new(1),
+                stream_k_tiles: FastDivmod::new(1),
+                group: FastDivmod::new(1),
+                last_rows: FastDivmod::new(1),
+            },
         }
+    }
+
+    /// The same, complete, for C of `tiles_m` × `tiles_n` tiles: once all fields have their values.
+    #[inline(always)]
+    pub const fn with_tiles(self, [tiles_m, tiles_n]: [u32; 2]) -> Self {
+        let last_rows = match tiles_m % GROUP_M {
+            0 => GROUP_M,
+            rows => rows,
+        };
+        GridSchedulerParams {
+            divisors: Divisors {
+                splits: FastDivmod::new(self.splits),
+                stream_k_tiles: FastDivmod::new(self.stream_k_tiles),
+                group: FastDivmod::new(GROUP_M.saturating_mul(tiles_n)),
+                last_rows: FastDivmod::new(last_rows),
+            },
+            ..self
+        }
+    }
+
+    /// The rasterisation: row and column of a tile, counted in tiles, of `tiles_m` × `tiles_n`
+    /// tiles. See [`rasterize`](super::rasterize).
+    #[inline(always)]
+    fn rasterize(&self, tile: u32, [tiles_m, tiles_n]: [u32; 2]) -> [u32; 2] {
+        let (group, within) = self.divisors.group.divmod(tile, GROUP_M * tiles_n);
+        let first = group * GROUP_M;
+        // The last group may have fewer rows.
+        let rows = GROUP_M.min(tiles_m - first);
+        let by_rows = if rows == GROUP_M {
+            const { FastDivmod::new(GROUP_M) }
+        } else {
+            self.divisors.last_rows
+        };
+        let (column, row) = by_rows.divmod(within, rows);
+        [first + row, column]
     }
 }
 
@@ -122,7 +181,7 @@ impl WorkTile {
     ) -> Self {
         let (tiles_n, tiles_m) = (params.n.div_ceil(bn), params.m.div_ceil(bm));
         let mut tile = y * tiles_n + x;
-        let (batch, split) = (z / scheduler.splits, z % scheduler.splits);
+        let (batch, split) = scheduler.divisors.splits.divmod(z, scheduler.splits);
         let (mut k_start, mut k_extent) = (split * scheduler.k_per_split, scheduler.k_per_split);
         // Without branches, after which the compiler would take the extent along k for one that
         // differs between threads.
@@ -153,7 +212,7 @@ impl WorkTile {
         } else {
             k_extent
         };
-        let [row, column] = rasterize(tile, [tiles_m, tiles_n], GROUP_M);
+        let [row, column] = scheduler.rasterize(tile, [tiles_m, tiles_n]);
         WorkTile {
             row: row * bm,
             column: column * bn,
@@ -180,9 +239,11 @@ impl Split {
     #[inline(always)]
     fn of_block(scheduler: &GridSchedulerParams, block: u32) -> Self {
         let unit = block.wrapping_sub(scheduler.data_parallel_tiles);
+        let by_tiles = scheduler.divisors.stream_k_tiles;
+        let (index, tile) = by_tiles.divmod(unit, scheduler.stream_k_tiles);
         Split {
-            tile: unit % scheduler.stream_k_tiles,
-            index: unit / scheduler.stream_k_tiles,
+            tile,
+            index,
             count: scheduler.stream_k_splits,
         }
     }

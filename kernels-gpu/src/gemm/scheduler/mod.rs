@@ -13,6 +13,7 @@
 //! Both number the tiles in groups of rows of tiles, column by column in a group: blocks that run
 //! at the same time then share rows of A and columns of B in the L2 cache.
 
+pub mod fast_divmod;
 pub mod grid;
 #[cfg(sm_90a)]
 pub mod persistent;

@@ -106,9 +106,6 @@ pub unsafe fn body<
         );
     }
     let rolls = const { UNROLL < BK };
-    if OVERLAPS {
-        griddepcontrol::wait();
-    }
     let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
     let mut loader_a = TileLoader::<f32, LAYOUT_A, BM, BK, THREADS, THREADS_ALONG_K>::new(&Panel {
         matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
@@ -154,6 +151,9 @@ pub unsafe fn body<
             SharedAddress::of(memory.add(STAGES * stage_elements)),
             THREADS as u32,
         );
+        if OVERLAPS {
+            griddepcontrol::wait();
+        }
         let mut prefetched = 0;
         let mut k_extent = work.k_extent - k_tiles.saturating_sub(1) * BK as u32;
         while prefetched < k_tiles && prefetched < STAGES as u32 - 2 {
@@ -267,6 +267,13 @@ pub unsafe fn body<
                 row + lane_row,
                 column + lane_column,
             );
+        } else if DIRECT && !epilogue.vectors() && !epilogue.is_source_needed() {
+            store_quads(
+                &epilogue,
+                &accumulators,
+                row + lane_row,
+                column + lane_column,
+            );
         } else if DIRECT {
             store_direct(
                 &epilogue,
@@ -370,6 +377,67 @@ unsafe fn store_direct<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
             // SAFETY: this function has the contract of `store_4`; `column` is a multiple of 4.
             unsafe { epilogue.store_4(row + row_of(i), column, four, vectors) };
         }
+    }
+}
+
+/// The same without a source, of rows that begin anywhere: the four lanes of a row exchange their
+/// elements, so that a store covers four neighbours of 8 rows, not one of each vec4.
+///
+/// # Safety
+/// As for [`store_direct`]. The whole warp calls it.
+#[inline(always)]
+unsafe fn store_quads<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
+    epilogue: &DirectEpilogue<f32, Op>,
+    accumulators: &[[f32; TN]; TM],
+    row: usize,
+    column: usize,
+) {
+    // Of a thread's four columns, its own in the quad comes first.
+    let column = column - warp::lane_id() as usize % WARP_THREADS_N * 3;
+    for j in (0..TN).step_by(4) {
+        let first = column + j * WARP_THREADS_N;
+        let columns = [0, 1, 2, 3].map(|q| epilogue.column(row, first + q * WARP_THREADS_N));
+        for i in 0..TM {
+            let scaled = [0, 1, 2, 3].map(|q| epilogue.scale(accumulators[i][j + q]));
+            // SAFETY: this function has the contract of those.
+            unsafe {
+                let transposed = transpose_quad(scaled);
+                for q in 0..4 {
+                    columns[q].store_scaled(row_of(i) as u32, 0, [transposed[q]]);
+                }
+            }
+        }
+    }
+}
+
+/// Transposes the 4 × 4 elements of four neighbouring lanes.
+///
+/// # Safety
+/// The whole warp calls it.
+#[inline(always)]
+unsafe fn transpose_quad([a, b, c, d]: [f32; 4]) -> [f32; 4] {
+    // SAFETY: all lanes of the warp call this function, by its contract.
+    unsafe {
+        let ([a, b], [c, d]) = (exchange(1, [a, b]), exchange(1, [c, d]));
+        let ([a, c], [b, d]) = (exchange(2, [a, c]), exchange(2, [b, d]));
+        [a, b, c, d]
+    }
+}
+
+/// Transposes the 2 × 2 elements of this lane and the one that is `distance`, 1 or 2, away.
+///
+/// # Safety
+/// The whole warp calls it.
+#[inline(always)]
+unsafe fn exchange(distance: u32, [low, high]: [f32; 2]) -> [f32; 2] {
+    let is_upper = warp::lane_id() & distance != 0;
+    let sent = if is_upper { low } else { high };
+    // SAFETY: all lanes of the warp call this function, by its contract.
+    let (received, _) = unsafe { warp::warp_shuffle_xor(u32::MAX, sent, distance, 32) };
+    if is_upper {
+        [received, high]
+    } else {
+        [low, received]
     }
 }
 
