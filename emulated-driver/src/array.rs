@@ -82,8 +82,14 @@ impl Textures {
     }
 }
 
-fn format(number: u32) -> Result<TexelFormat> {
-    Ok(match number {
+/// The format and the channels of an array. Formats of normalised integers name their channels:
+/// those of 1, 2 and 4 are behind each other.
+fn texels(number: u32, channels: u32) -> Result<(TexelFormat, u32)> {
+    let counted = |format, first: u32| match 1 << (number - first) == channels {
+        true => Ok(format),
+        false => Err(Code::INVALID_VALUE),
+    };
+    let format = match number {
         1 => TexelFormat::U8,
         2 => TexelFormat::U16,
         3 => TexelFormat::U32,
@@ -92,16 +98,17 @@ fn format(number: u32) -> Result<TexelFormat> {
         10 => TexelFormat::S32,
         16 => TexelFormat::F16,
         32 => TexelFormat::F32,
+        0xc0..=0xc2 => counted(TexelFormat::Unorm8, 0xc0)?,
+        0xc3..=0xc5 => counted(TexelFormat::Unorm16, 0xc3)?,
+        0xc6..=0xc8 => counted(TexelFormat::Snorm8, 0xc6)?,
+        0xc9..=0xcb => counted(TexelFormat::Snorm16, 0xc9)?,
         other => {
             eprintln!("warpladder cuda: arrays of CUarray_format {other:#x} are not supported");
             return Err(Code::NOT_SUPPORTED);
         }
-    })
-}
-
-fn channels(number: u32) -> Result<u32> {
-    match number {
-        1 | 2 | 4 => Ok(number),
+    };
+    match channels {
+        1 | 2 | 4 => Ok((format, channels)),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -142,7 +149,7 @@ impl Descriptor {
             extent(height.max(1))?,
             extent(depth.max(1))?,
         ];
-        let texels = (format(self.format)?, channels(self.channels)?);
+        let texels = texels(self.format, self.channels)?;
         Ok(Image::packed(address, self.kind()?, texels, extents))
     }
 
@@ -229,9 +236,9 @@ impl Driver {
 
     /// The images of a resource, the largest first.
     fn images(&self, resource: &Resource) -> Result<Vec<Image>> {
-        let [first, texels, width, height, pitch, ..] = resource.words;
+        let [first, format, width, height, pitch, ..] = resource.words;
         let image = |kind, extents| -> Result<Image> {
-            let texels = (format(texels as u32)?, channels((texels >> 32) as u32)?);
+            let texels = texels(format as u32, (format >> 32) as u32)?;
             Ok(Image::packed(first, kind, texels, extents))
         };
         Ok(match resource.kind as u32 {

@@ -44,14 +44,80 @@ fn copy(array: Handle, host: *mut f32, [width, height]: [usize; 2], to_array: bo
     call!(cuMemcpy2D_v2(params => *const usize))
 }
 
-fn array([width, height]: [usize; 2]) -> Handle {
-    let mut array = NONE;
-    // Format f32, one channel; flags: surfaces.
-    let descriptor: [u64; 5] = [width as u64, height as u64, 0, 0x20 | 1 << 32, 2];
-    let (to, from): (*mut Handle, *const [u64; 5]) = (&mut array, &descriptor);
-    let code = call!(cuArray3DCreate_v2(to => *mut Handle, from => *const [u64; 5]));
+fn array(extents: [usize; 2]) -> Handle {
+    let (code, array) = array_of(extents, 0x20, 1);
     assert_eq!(code, 0);
     array
+}
+
+/// An array of a `CUarray_format`, for surfaces.
+fn array_of([width, height]: [usize; 2], format: u64, channels: u64) -> (u32, Handle) {
+    let mut array = NONE;
+    let descriptor: [u64; 5] = [width as u64, height as u64, 0, format | channels << 32, 2];
+    let (to, from): (*mut Handle, *const [u64; 5]) = (&mut array, &descriptor);
+    let code = call!(cuArray3DCreate_v2(to => *mut Handle, from => *const [u64; 5]));
+    (code, array)
+}
+
+/// Formats of normalised integers name their channels, and kernels store floats in them.
+#[test]
+fn kernels_store_floats_in_normalised_arrays() {
+    context();
+    // UNORM_INT8X4, and with the channels of another.
+    assert_eq!(array_of([13, 7], 0xc2, 2).0, 1);
+    assert_eq!(array_of([13, 7], 0xcc, 4).0, 801);
+    let (code, to) = array_of([13, 7], 0xc2, 4);
+    assert_eq!(code, 0);
+    let mut surface = 0u64;
+    let mut resource = [0u64; 18];
+    resource[1] = to.addr() as u64;
+    let (place, words): (*mut u64, *const [u64; 18]) = (&mut surface, &resource);
+    let code = call!(cuSurfObjectCreate(place => *mut u64, words => *const [u64; 18]));
+    assert_eq!(code, 0);
+    let text = READ
+        .replace("shl.b32 %r5, %r1, 2;", "mov.b32 %r7, 0f3e4ccccd;")
+        .replace(
+            "sust.b.2d.b32.trap [%rd3, {%r5, %r2}], {%r6}",
+            "sust.p.2d.v4.b32.trap [%rd3, {%r1, %r2}], {%r7, %r6, %r7, %r6}",
+        );
+    let from = array([13, 7]);
+    let mut values = vec![-1.0f32; 91];
+    values[5] = 0.0;
+    assert_eq!(copy(from, values.as_mut_ptr(), [13, 7], true), 0);
+    let mut descriptor = [0u32; 26];
+    descriptor[..3].copy_from_slice(&[1, 1, 1]);
+    let (mut texture, mut resource) = (0u64, [0u64; 18]);
+    resource[1] = from.addr() as u64;
+    let (place, words, how): (*mut u64, *const [u64; 18], *const [u32; 26]) =
+        (&mut texture, &resource, &descriptor);
+    let code = call!(cuTexObjectCreate(
+        place => *mut u64, words => *const [u64; 18], how => *const [u32; 26], NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    let read = function(load(&text).1, c"read").1;
+    let out = alloc(4 * 91);
+    let mut arguments: [*const c_void; 3] = [
+        (&raw const texture).cast(),
+        (&raw const out).cast(),
+        (&raw const surface).cast(),
+    ];
+    let each = arguments.as_mut_ptr();
+    let code = call!(cuLaunchKernel(
+        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
+        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
+    ));
+    assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+    let mut written = vec![0.0f32; 91];
+    assert_eq!(copy(to, written.as_mut_ptr(), [13, 7], false), 0);
+    let bytes: Vec<[u8; 4]> = written
+        .iter()
+        .map(|texel| texel.to_bits().to_le_bytes())
+        .collect();
+    for (at, texel) in bytes.iter().enumerate() {
+        // 1/5, and the value of the texture and 1.
+        let wanted = if at == 5 { 255 } else { 0 };
+        assert_eq!(*texel, [51, wanted, 51, wanted], "{at}");
+    }
 }
 
 #[test]
