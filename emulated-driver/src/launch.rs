@@ -20,6 +20,10 @@ use crate::state::{Driver, Handle, lock};
 /// PTX longer than this is not decoded when it is loaded, but kernel by kernel.
 const DECODED_AT_ONCE: usize = 4 << 20;
 
+/// Registers of a block, and of a thread.
+const REGISTERS: i32 = 64 << 10;
+const MAX_REGISTERS: i32 = 255;
+
 /// Shared memory of a block without opting in.
 const DEFAULT_SHARED: u32 = 48 << 10;
 
@@ -165,7 +169,7 @@ impl Function {
         threads.min(1024) as i32
     }
 
-    /// A `CUfunction_attribute`. Registers are those of machine code, which there is none of: 0.
+    /// A `CUfunction_attribute`.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for one that is not known.
@@ -182,7 +186,8 @@ impl Function {
             1 => self.kernel.static_shared_bytes() as i32,
             2 => i32::try_from(loaded.module.constant_bytes()).unwrap_or(i32::MAX),
             3 => self.kernel.local_bytes() as i32,
-            4 | 7 => 0,
+            4 => self.registers(),
+            7 => 0,
             // The virtual architecture, and not the version of PTX.
             5 => target_number(loaded.module.target()).0,
             6 => 10 * major + minor,
@@ -193,6 +198,13 @@ impl Function {
             14 | 15 => 0,
             _ => return Err(Code::INVALID_VALUE),
         })
+    }
+
+    /// Those that the emulator has for a thread, as there is no machine code, and at most what lets
+    /// the largest block run. Programs divide the registers of a multiprocessor by them.
+    fn registers(&self) -> i32 {
+        let most = (REGISTERS / self.max_threads().max(1)).clamp(1, MAX_REGISTERS);
+        i32::try_from(self.kernel.registers()).map_or(most, |found| found.clamp(1, most))
     }
 
     fn default_dynamic_shared(&self) -> u32 {

@@ -590,6 +590,14 @@ fn attributes_of_a_function() {
         ));
         assert_eq!((code, found), (0, wanted), "{attribute}");
     }
+    // Programs divide by the registers of a thread.
+    let mut registers = 0;
+    let to: *mut c_int = &mut registers;
+    assert_eq!(
+        call!(cuFuncGetAttribute(to => *mut c_int, 4 => c_uint, add => Handle)),
+        0
+    );
+    assert!((1..=64).contains(&registers), "{registers}");
 }
 
 #[test]
