@@ -8,6 +8,7 @@ use ptx_emulator::{AddressMode, Filter, Image, ImageKind, Sampler, TexelFormat, 
 use crate::code::{Code, Result};
 use crate::context::Current;
 use crate::memory::Kind;
+use crate::resource_view::ResourceView;
 use crate::state::{Driver, Handle, lock};
 
 /// Flags of an array: layers, a cube.
@@ -15,6 +16,9 @@ const LAYERED: u32 = 1;
 const CUBEMAP: u32 = 4;
 /// Flags that an array may have: these, surfaces, gathers.
 const FLAGS: u32 = LAYERED | 2 | CUBEMAP | 8;
+
+/// The kind of resource that is a mipmapped array; that before it, 0, is an array.
+const MIPMAPPED: u32 = 1;
 
 /// `CUDA_ARRAY3D_DESCRIPTOR`.
 #[repr(C)]
@@ -67,14 +71,22 @@ pub struct TextureDescriptor {
     reserved: [u32; 12],
 }
 
+/// What a texture or a surface was made from; the latter has neither descriptor nor view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MadeFrom {
+    pub(crate) resource: Resource,
+    pub(crate) descriptor: Option<TextureDescriptor>,
+    pub(crate) view: Option<ResourceView>,
+}
+
 /// What textures and surfaces were made from, by handle.
 #[derive(Debug, Default)]
-pub(crate) struct Textures(Mutex<HashMap<u64, (Resource, Option<TextureDescriptor>)>>);
+pub(crate) struct Textures(Mutex<HashMap<u64, MadeFrom>>);
 
 impl Textures {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a handle of neither.
-    pub(crate) fn get(&self, handle: u64) -> Result<(Resource, Option<TextureDescriptor>)> {
+    pub(crate) fn get(&self, handle: u64) -> Result<MadeFrom> {
         lock(&self.0)
             .get(&handle)
             .copied()
@@ -278,15 +290,28 @@ impl Driver {
         &self,
         resource: Resource,
         descriptor: TextureDescriptor,
+        view: Option<ResourceView>,
     ) -> Result<u64> {
         let levels = self.images(&resource)?;
+        let levels = match view {
+            Some(view) if resource.kind as u32 <= MIPMAPPED => view.of(&levels)?,
+            Some(_) => return Err(Code::INVALID_VALUE),
+            None => levels,
+        };
         let sampler = descriptor.sampler(levels.first().ok_or(Code::INVALID_VALUE)?)?;
         let made = self.memory.create_texture(Texture { levels, sampler });
         let handle = made.map_err(|error| {
             eprintln!("warpladder cuda: {error}");
             Code::INVALID_VALUE
         })?;
-        lock(&self.textures.0).insert(handle, (resource, Some(descriptor)));
+        lock(&self.textures.0).insert(
+            handle,
+            MadeFrom {
+                resource,
+                descriptor: Some(descriptor),
+                view,
+            },
+        );
         Ok(handle)
     }
 
@@ -304,7 +329,14 @@ impl Driver {
             eprintln!("warpladder cuda: {error}");
             Code::INVALID_VALUE
         })?;
-        lock(&self.textures.0).insert(handle, (resource, None));
+        lock(&self.textures.0).insert(
+            handle,
+            MadeFrom {
+                resource,
+                descriptor: None,
+                view: None,
+            },
+        );
         Ok(handle)
     }
 
