@@ -177,7 +177,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
     }
 
-    fn irregular_access<'a>(
+    pub(super) fn irregular_access<'a>(
         &self,
         space: Space,
         kind: AccessKind,
