@@ -140,8 +140,8 @@ pub(super) struct Polls {
     acted: bool,
     /// The lanes that ran last have polled and come to something else than the next basic block.
     goes_on: bool,
-    /// The lanes that ran last spin: they have tried in vain to take a lock, or read again what they
-    /// have read.
+    /// The lanes that ran last spin: they have tried in vain to take a lock, or read the same again
+    /// and again.
     spins: bool,
     /// What strong loads of the turn have read last.
     seen: [SeenLoad; SEEN_LOADS],
@@ -154,8 +154,8 @@ const SEEN_LOADS: usize = 4;
 /// wait, and few that work.
 const MAX_SPIN: u64 = 128;
 
-/// Times that a value is read again before that counts as spinning: other loops read one a few times
-/// as well, and the order of their warps should not depend on values.
+/// Times that a value is read again before that counts as spinning. Other loops read one a few
+/// times as well, and the order of their warps should not depend on values.
 const MIN_REPEATS: u32 = 8;
 
 /// What a strong load, or an atomic that changed nothing, has read.
