@@ -8,6 +8,7 @@ use ptx_emulator::{AddressMode, Filter, Image, ImageKind, Sampler, TexelFormat, 
 use crate::code::{Code, Result};
 use crate::context::Current;
 use crate::memory::Kind;
+use crate::resource_view::ResourceView;
 use crate::state::{Driver, Handle, lock};
 
 /// Flags of an array: layers, a cube.
@@ -15,6 +16,9 @@ const LAYERED: u32 = 1;
 const CUBEMAP: u32 = 4;
 /// Flags that an array may have: these, surfaces, gathers.
 const FLAGS: u32 = LAYERED | 2 | CUBEMAP | 8;
+
+/// The kind of resource that is a mipmapped array; that before it, 0, is an array.
+const MIPMAPPED: u32 = 1;
 
 /// `CUDA_ARRAY3D_DESCRIPTOR`.
 #[repr(C)]
@@ -67,14 +71,22 @@ pub struct TextureDescriptor {
     reserved: [u32; 12],
 }
 
+/// What a texture or a surface was made from; the latter has neither descriptor nor view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MadeFrom {
+    pub(crate) resource: Resource,
+    pub(crate) descriptor: Option<TextureDescriptor>,
+    pub(crate) view: Option<ResourceView>,
+}
+
 /// What textures and surfaces were made from, by handle.
 #[derive(Debug, Default)]
-pub(crate) struct Textures(Mutex<HashMap<u64, (Resource, Option<TextureDescriptor>)>>);
+pub(crate) struct Textures(Mutex<HashMap<u64, MadeFrom>>);
 
 impl Textures {
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for a handle of neither.
-    pub(crate) fn get(&self, handle: u64) -> Result<(Resource, Option<TextureDescriptor>)> {
+    pub(crate) fn get(&self, handle: u64) -> Result<MadeFrom> {
         lock(&self.0)
             .get(&handle)
             .copied()
@@ -82,8 +94,14 @@ impl Textures {
     }
 }
 
-fn format(number: u32) -> Result<TexelFormat> {
-    Ok(match number {
+/// The format and the channels of an array. Formats of normalised integers name their channels:
+/// those of 1, 2 and 4 are behind each other.
+fn texels(number: u32, channels: u32) -> Result<(TexelFormat, u32)> {
+    let counted = |format, first: u32| match 1 << (number - first) == channels {
+        true => Ok(format),
+        false => Err(Code::INVALID_VALUE),
+    };
+    let format = match number {
         1 => TexelFormat::U8,
         2 => TexelFormat::U16,
         3 => TexelFormat::U32,
@@ -92,16 +110,17 @@ fn format(number: u32) -> Result<TexelFormat> {
         10 => TexelFormat::S32,
         16 => TexelFormat::F16,
         32 => TexelFormat::F32,
+        0xc0..=0xc2 => counted(TexelFormat::Unorm8, 0xc0)?,
+        0xc3..=0xc5 => counted(TexelFormat::Unorm16, 0xc3)?,
+        0xc6..=0xc8 => counted(TexelFormat::Snorm8, 0xc6)?,
+        0xc9..=0xcb => counted(TexelFormat::Snorm16, 0xc9)?,
         other => {
             eprintln!("warpladder cuda: arrays of CUarray_format {other:#x} are not supported");
             return Err(Code::NOT_SUPPORTED);
         }
-    })
-}
-
-fn channels(number: u32) -> Result<u32> {
-    match number {
-        1 | 2 | 4 => Ok(number),
+    };
+    match channels {
+        1 | 2 | 4 => Ok((format, channels)),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -142,7 +161,7 @@ impl Descriptor {
             extent(height.max(1))?,
             extent(depth.max(1))?,
         ];
-        let texels = (format(self.format)?, channels(self.channels)?);
+        let texels = texels(self.format, self.channels)?;
         Ok(Image::packed(address, self.kind()?, texels, extents))
     }
 
@@ -229,9 +248,9 @@ impl Driver {
 
     /// The images of a resource, the largest first.
     fn images(&self, resource: &Resource) -> Result<Vec<Image>> {
-        let [first, texels, width, height, pitch, ..] = resource.words;
+        let [first, format, width, height, pitch, ..] = resource.words;
         let image = |kind, extents| -> Result<Image> {
-            let texels = (format(texels as u32)?, channels((texels >> 32) as u32)?);
+            let texels = texels(format as u32, (format >> 32) as u32)?;
             Ok(Image::packed(first, kind, texels, extents))
         };
         Ok(match resource.kind as u32 {
@@ -271,15 +290,28 @@ impl Driver {
         &self,
         resource: Resource,
         descriptor: TextureDescriptor,
+        view: Option<ResourceView>,
     ) -> Result<u64> {
         let levels = self.images(&resource)?;
+        let levels = match view {
+            Some(view) if resource.kind as u32 <= MIPMAPPED => view.of(&levels)?,
+            Some(_) => return Err(Code::INVALID_VALUE),
+            None => levels,
+        };
         let sampler = descriptor.sampler(levels.first().ok_or(Code::INVALID_VALUE)?)?;
         let made = self.memory.create_texture(Texture { levels, sampler });
         let handle = made.map_err(|error| {
             eprintln!("warpladder cuda: {error}");
             Code::INVALID_VALUE
         })?;
-        lock(&self.textures.0).insert(handle, (resource, Some(descriptor)));
+        lock(&self.textures.0).insert(
+            handle,
+            MadeFrom {
+                resource,
+                descriptor: Some(descriptor),
+                view,
+            },
+        );
         Ok(handle)
     }
 
@@ -297,7 +329,14 @@ impl Driver {
             eprintln!("warpladder cuda: {error}");
             Code::INVALID_VALUE
         })?;
-        lock(&self.textures.0).insert(handle, (resource, None));
+        lock(&self.textures.0).insert(
+            handle,
+            MadeFrom {
+                resource,
+                descriptor: None,
+                view: None,
+            },
+        );
         Ok(handle)
     }
 

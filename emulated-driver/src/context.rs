@@ -82,6 +82,23 @@ pub(crate) struct Current {
 }
 
 impl Current {
+    /// The context of an object, whatever the thread's is.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_CONTEXT_IS_DESTROYED`, and what a kernel of the context did wrong.
+    pub(crate) fn of(driver: &'static Driver, handle: Handle) -> Result<Self> {
+        let context = driver.contexts.get(handle);
+        let context = context.map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
+        if let Some(code) = *lock(&context.sticky) {
+            return Err(code);
+        }
+        Ok(Current {
+            driver,
+            handle,
+            context,
+        })
+    }
+
     pub(crate) fn device(&self) -> &'static EmulatedDevice {
         &self.driver.devices[self.context.device]
     }

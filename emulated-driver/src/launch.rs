@@ -13,12 +13,17 @@ use crate::code::{Code, Result};
 use crate::context::Current;
 use crate::device::{EmulatedDevice, target_number};
 use crate::device_runtime::with_device_runtime;
+use crate::link::limit_of;
 use crate::memory::of_memory_error;
 use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, lock};
 
 /// PTX longer than this is not decoded when it is loaded, but kernel by kernel.
 const DECODED_AT_ONCE: usize = 4 << 20;
+
+/// Registers of a block, and of a thread.
+const REGISTERS: i32 = 64 << 10;
+const MAX_REGISTERS: i32 = 255;
 
 /// Shared memory of a block without opting in.
 const DEFAULT_SHARED: u32 = 48 << 10;
@@ -28,6 +33,8 @@ const DEFAULT_SHARED: u32 = 48 << 10;
 pub(crate) struct LoadedModule {
     pub(crate) context: Handle,
     pub(crate) module: Module,
+    /// `CU_JIT_MAX_REGISTERS`: the emulator has as many as it needs, and reports at most these.
+    max_registers: Option<u32>,
     functions: Mutex<HashMap<String, Handle>>,
 }
 
@@ -80,7 +87,7 @@ pub(crate) enum Loading {
 pub(crate) fn load(
     current: &Current,
     text: &str,
-    loading: Loading,
+    (loading, max_registers): (Loading, Option<u32>),
 ) -> std::result::Result<Handle, (Code, String)> {
     let invalid = |message: String| (Code::INVALID_PTX, message);
     let at_once = loading == Loading::Eager && text.len() <= DECODED_AT_ONCE;
@@ -105,6 +112,7 @@ pub(crate) fn load(
     Ok(current.driver.modules.insert(LoadedModule {
         context: current.handle,
         module,
+        max_registers: max_registers.or_else(|| limit_of(&text)),
         functions: Mutex::default(),
     }))
 }
@@ -165,7 +173,7 @@ impl Function {
         threads.min(1024) as i32
     }
 
-    /// A `CUfunction_attribute`. Registers are those of machine code, which there is none of: 0.
+    /// A `CUfunction_attribute`.
     ///
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for one that is not known.
@@ -182,7 +190,8 @@ impl Function {
             1 => self.kernel.static_shared_bytes() as i32,
             2 => i32::try_from(loaded.module.constant_bytes()).unwrap_or(i32::MAX),
             3 => self.kernel.local_bytes() as i32,
-            4 | 7 => 0,
+            4 => self.registers(loaded.max_registers),
+            7 => 0,
             // The virtual architecture, and not the version of PTX.
             5 => target_number(loaded.module.target()).0,
             6 => 10 * major + minor,
@@ -193,6 +202,15 @@ impl Function {
             14 | 15 => 0,
             _ => return Err(Code::INVALID_VALUE),
         })
+    }
+
+    /// Those that the emulator has for a thread, as there is no machine code, and at most what lets
+    /// the largest block run. Programs divide the registers of a multiprocessor by them.
+    fn registers(&self, limit: Option<u32>) -> i32 {
+        let most = (REGISTERS / self.max_threads().max(1)).clamp(1, MAX_REGISTERS);
+        let limit = limit.and_then(|limit| i32::try_from(limit).ok());
+        let most = limit.map_or(most, |limit| limit.clamp(1, most));
+        i32::try_from(self.kernel.registers()).map_or(most, |found| found.clamp(1, most))
     }
 
     fn default_dynamic_shared(&self) -> u32 {
@@ -309,11 +327,10 @@ impl Function {
             .iter()
             .map(|&extent| u64::from(extent))
             .product();
-        if threads > 1024 || config.block[2] > 64 || config.grid[1].max(config.grid[2]) > 65535 {
+        // Most threads of a block are 1024, and what the kernel declares.
+        let is_too_large = threads > self.max_threads() as u64;
+        if is_too_large || config.block[2] > 64 || config.grid[1].max(config.grid[2]) > 65535 {
             return Err(Code::INVALID_VALUE);
-        }
-        if threads > self.max_threads() as u64 {
-            return Err(Code::LAUNCH_OUT_OF_RESOURCES);
         }
         if config.cluster.is_some() && !device.has_clusters() {
             return Err(Code::NOT_SUPPORTED);

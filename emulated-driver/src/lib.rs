@@ -22,6 +22,7 @@ mod memory;
 mod nvml;
 mod pages;
 mod pointer;
+mod resource_view;
 mod runtime;
 mod state;
 mod stream;

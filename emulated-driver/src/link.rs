@@ -5,10 +5,37 @@
 //! the texts, and of several definitions, which are `.weak`, the last one counts. nvcc gives names
 //! that are local to a file a hash of the file.
 
+use std::sync::Mutex;
+
 use ptx_syntax::lexer::{Lexer, Token};
+
+/// A linker's state.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    /// What has been linked, with a null byte behind it.
+    pub(crate) text: Mutex<String>,
+    pub(crate) max_registers: Option<u32>,
+}
 
 /// The directives of a text's head. Each stands on a line of its own.
 const HEAD: [&str; 3] = [".version", ".target", ".address_size"];
+
+/// `CUjit_option`: the most registers of a thread.
+pub(crate) const MAX_REGISTERS: u32 = 0;
+
+/// What a linked text says of that option, in a comment at its end.
+const LIMIT: &str = "\n// CU_JIT_MAX_REGISTERS ";
+
+/// The value of the option, as the text says it from now on.
+pub(crate) fn limit_registers(text: &mut String, most: u32) {
+    text.push_str(&format!("{LIMIT}{most}\n"));
+}
+
+/// The most registers of a thread, where a linked text has a limit.
+pub(crate) fn limit_of(text: &str) -> Option<u32> {
+    let (_, most) = text.rsplit_once(LIMIT)?;
+    most.trim_end_matches(['\n', '\0']).parse().ok()
+}
 
 /// The number behind `.version` or `.target sm_`, for comparison: `8.10` is more than `8.9`.
 fn number(line: &str) -> Vec<u32> {

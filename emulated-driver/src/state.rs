@@ -13,6 +13,7 @@ use crate::device::EmulatedDevice;
 use crate::graph::{Graph, Instance, Node};
 use crate::graph_memory::GraphMemory;
 use crate::launch::{Function, LoadedModule};
+use crate::link::Link;
 use crate::memory::{Allocations, Pool};
 use crate::stream::{Event, Stream};
 use crate::texture_reference::Reference;
@@ -115,7 +116,7 @@ pub(crate) struct Driver {
     /// The program's own references to user objects.
     pub(crate) user_objects: Mutex<References>,
     /// Texts, each with a null byte behind it.
-    pub(crate) links: Objects<Mutex<String>>,
+    pub(crate) links: Objects<Link>,
 }
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::graph::{Graph, NodeKind, Nodes, Operation, Work};
-use crate::state::{Driver, Handle, lock};
+use crate::state::{Driver, Handle, driver, lock};
 
 #[derive(Debug)]
 struct Capture {
@@ -155,22 +155,39 @@ const DEFAULT_STREAMS: [Handle; 3] = [0, 1, 2];
 /// Those of [`current`], or `CUDA_ERROR_INVALID_HANDLE`.
 pub(crate) fn stream(handle: Handle) -> Result<(Current, Option<Arc<Stream>>)> {
     let current = current()?;
-    if DEFAULT_STREAMS.contains(&handle) {
-        return Ok((current, None));
+    match DEFAULT_STREAMS.contains(&handle) {
+        true => Ok((current, None)),
+        false => of_its_context(current.driver, handle),
     }
-    let stream = current.driver.streams.get(handle)?;
-    let context = current.driver.contexts.get(stream.context);
-    let context = context.map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
-    if let Some(code) = *lock(&context.sticky) {
-        return Err(code);
+}
+
+/// The same for what only waits or takes the time: a stream that has a handle knows its context,
+/// and the thread needs none.
+fn awaited(handle: Handle) -> Result<(Current, Option<Arc<Stream>>)> {
+    match DEFAULT_STREAMS.contains(&handle) {
+        true => Ok((current()?, None)),
+        false => of_its_context(driver()?, handle),
     }
-    let (driver, handle) = (current.driver, stream.context);
-    let of_stream = Current {
-        driver,
-        handle,
-        context,
-    };
+}
+
+fn of_its_context(
+    driver: &'static Driver,
+    handle: Handle,
+) -> Result<(Current, Option<Arc<Stream>>)> {
+    let stream = driver.streams.get(handle)?;
+    let of_stream = Current::of(driver, stream.context)?;
     Ok((of_stream, Some(stream)))
+}
+
+/// An event, which knows its context as well.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_HANDLE`, and those of [`Current::of`].
+pub(crate) fn event(handle: Handle) -> Result<Arc<Event>> {
+    let driver = driver()?;
+    let event = driver.events.get(handle)?;
+    Current::of(driver, event.context)?;
+    Ok(event)
 }
 
 /// Runs work on a stream, or adds it to the graph that the stream is captured into.
@@ -191,7 +208,7 @@ pub(crate) fn submit(handle: Handle, kind: NodeKind, work: Work) -> Result {
 /// # Errors
 /// Those of [`stream`], or `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: what waits cannot be captured.
 pub(crate) fn synchronise(handle: Handle) -> Result {
-    match stream(handle)?.1.and_then(|stream| stream.captured()) {
+    match awaited(handle)?.1.and_then(|stream| stream.captured()) {
         Some(_) => Err(Code::STREAM_CAPTURE_UNSUPPORTED),
         None => Ok(()),
     }
@@ -200,7 +217,7 @@ pub(crate) fn synchronise(handle: Handle) -> Result {
 /// # Errors
 /// Those of [`stream`], or `CUDA_ERROR_INVALID_HANDLE`.
 pub(crate) fn record(event: Handle, on: Handle) -> Result {
-    let (current, stream) = stream(on)?;
+    let (current, stream) = awaited(on)?;
     let event = current.driver.events.get(event)?;
     let captured = stream.and_then(|stream| stream.captured());
     if captured.is_none() {
@@ -213,7 +230,7 @@ pub(crate) fn record(event: Handle, on: Handle) -> Result {
 /// # Errors
 /// Those of [`stream`], or `CUDA_ERROR_INVALID_HANDLE`.
 pub(crate) fn wait(on: Handle, event: Handle) -> Result {
-    let (current, stream) = stream(on)?;
+    let (current, stream) = awaited(on)?;
     let event = current.driver.events.get(event)?;
     let captured = lock(&event.captured).clone();
     let Some(captured) = captured else {

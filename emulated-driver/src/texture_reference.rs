@@ -106,7 +106,9 @@ impl Reference {
         if let Some(resource) = properties.resource {
             *bound = match self.is_surface {
                 true => driver.create_surface(resource)?,
-                false => driver.create_texture(properties.typed(resource), properties.sampler())?,
+                false => {
+                    driver.create_texture(properties.typed(resource), properties.sampler(), None)?
+                }
             };
         }
         let written = driver.memory.write(address, &bound.to_le_bytes());

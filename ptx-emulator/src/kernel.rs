@@ -185,6 +185,13 @@ impl Kernel {
         functions.map_or(0, |kernel| kernel.local_bytes)
     }
 
+    /// Registers of 32 bits that a thread of the kernel has in the emulator: as many as hold what
+    /// is live at once. NVIDIA's assembler may need more or fewer.
+    pub fn registers(&self) -> u32 {
+        let functions = self.0.program.functions.first();
+        functions.map_or(0, |kernel| kernel.regs32 + 2 * kernel.regs64)
+    }
+
     /// Bytes of shared memory that the system reserves for the kernel.
     pub(crate) fn reserved_shared_bytes(&self) -> u32 {
         match self.0.program.reserved_shared {

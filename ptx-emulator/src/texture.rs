@@ -21,21 +21,49 @@ pub enum TexelFormat {
     S32,
     F16,
     F32,
+    /// An integer of 8 bits that stands for 0 to 1, as do the next three.
+    Unorm8,
+    Unorm16,
+    /// From -1 to 1.
+    Snorm8,
+    Snorm16,
 }
 
 impl TexelFormat {
     /// Bytes of a channel.
     pub fn bytes(self) -> u32 {
         match self {
-            TexelFormat::U8 | TexelFormat::S8 => 1,
-            TexelFormat::U16 | TexelFormat::S16 | TexelFormat::F16 => 2,
-            TexelFormat::U32 | TexelFormat::S32 | TexelFormat::F32 => 4,
+            Self::U8 | Self::S8 | Self::Unorm8 | Self::Snorm8 => 1,
+            Self::U16 | Self::S16 | Self::F16 | Self::Unorm16 | Self::Snorm16 => 2,
+            Self::U32 | Self::S32 | Self::F32 => 4,
         }
     }
 
     /// Whether it is `F16` or `F32`.
     pub fn is_float(self) -> bool {
         matches!(self, TexelFormat::F16 | TexelFormat::F32)
+    }
+
+    /// Whether its integers stand for values from 0, or -1, to 1.
+    pub fn is_normalized(self) -> bool {
+        matches!(
+            self,
+            Self::Unorm8 | Self::Unorm16 | Self::Snorm8 | Self::Snorm16
+        )
+    }
+
+    /// Whether its values are integers without a sign, or stand for values from 0 to 1.
+    pub(crate) fn is_unsigned(self) -> bool {
+        matches!(
+            self,
+            Self::U8 | Self::U16 | Self::U32 | Self::Unorm8 | Self::Unorm16
+        )
+    }
+
+    /// Whether texels are read as floats.
+    pub(crate) fn gives_floats(self, sampler: &Sampler) -> bool {
+        let is_promoted = sampler.normalized_float && self.bytes() < 4;
+        self.is_float() || self.is_normalized() || is_promoted
     }
 }
 
@@ -263,9 +291,7 @@ impl Objects {
 /// Filters take floats alone.
 fn check_sampler(texture: &Texture) -> Result<(), TextureError> {
     let Texture { levels, sampler } = texture;
-    let gives_floats = |image: &Image| {
-        image.format.is_float() || sampler.normalized_float && image.format.bytes() < 4
-    };
+    let gives_floats = |image: &Image| image.format.gives_floats(sampler);
     let wants_floats = sampler.filter == Filter::Linear || sampler.level_filter == Filter::Linear;
     match wants_floats && !levels.iter().all(gives_floats) {
         true => Err(TextureError(

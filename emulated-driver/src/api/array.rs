@@ -8,6 +8,7 @@ use crate::code::{Code, Result};
 use crate::context::current;
 use crate::graph::NodeKind;
 use crate::pointer::{Host, In, Out};
+use crate::resource_view::{ResourceView, WholeView};
 use crate::state::{Handle, driver};
 use crate::stream::submit;
 
@@ -50,17 +51,14 @@ fn create_texture(
     to: Out<u64>,
     resource: In<Resource>,
     descriptor: In<TextureDescriptor>,
-    view: Host,
+    view: In<ResourceView>,
 ) -> Result {
     let driver = current()?.driver;
     if to.is_null() {
         return Err(Code::INVALID_VALUE);
     }
-    if !view.is_null() {
-        eprintln!("warpladder cuda: cuTexObjectCreate with a resource view is not supported");
-        return Err(Code::NOT_SUPPORTED);
-    }
-    to.set(driver.create_texture(resource.get()?, descriptor.get()?)?)
+    let view = (!view.is_null()).then(|| view.get()).transpose()?;
+    to.set(driver.create_texture(resource.get()?, descriptor.get()?, view)?)
 }
 
 api! {
@@ -133,7 +131,8 @@ api! {
     }
 
     fn cuTexObjectCreate(
-        to: Out<u64>, resource: In<Resource>, descriptor: In<TextureDescriptor>, view: Host,
+        to: Out<u64>, resource: In<Resource>, descriptor: In<TextureDescriptor>,
+        view: In<ResourceView>,
     ) {
         create_texture(to, resource, descriptor, view)
     }
@@ -141,11 +140,15 @@ api! {
     fn cuTexObjectDestroy(handle: u64) { driver()?.destroy_texture(handle) }
 
     fn cuTexObjectGetResourceDesc(to: Out<Resource>, handle: u64) {
-        to.set(driver()?.textures.get(handle)?.0)
+        to.set(driver()?.textures.get(handle)?.resource)
     }
 
     fn cuTexObjectGetTextureDesc(to: Out<TextureDescriptor>, handle: u64) {
-        to.set(driver()?.textures.get(handle)?.1.ok_or(Code::INVALID_VALUE)?)
+        to.set(driver()?.textures.get(handle)?.descriptor.ok_or(Code::INVALID_VALUE)?)
+    }
+
+    fn cuTexObjectGetResourceViewDesc(to: Out<WholeView>, handle: u64) {
+        to.set(driver()?.textures.get(handle)?.view.ok_or(Code::INVALID_VALUE)?.into())
     }
 
     fn cuSurfObjectCreate(to: Out<u64>, resource: In<Resource>) {
@@ -158,6 +161,6 @@ api! {
     fn cuSurfObjectDestroy(handle: u64) { driver()?.destroy_texture(handle) }
 
     fn cuSurfObjectGetResourceDesc(to: Out<Resource>, handle: u64) {
-        to.set(driver()?.textures.get(handle)?.0)
+        to.set(driver()?.textures.get(handle)?.resource)
     }
 }

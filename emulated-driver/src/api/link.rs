@@ -1,11 +1,11 @@
 //! The linker: PTX texts that become one module.
 
 use std::ffi::c_uint;
-use std::sync::Mutex;
 
 use crate::code::{Code, Result};
 use crate::context::current;
 use crate::image;
+use crate::link::{Link, MAX_REGISTERS};
 use crate::pointer::{Host, In, Out, Text};
 use crate::state::{Handle, driver, lock};
 
@@ -17,7 +17,7 @@ fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
     const LIBRARY: c_uint = 4;
     let capability = current()?.device().capability;
     let link = driver()?.links.get(link)?;
-    let mut linked = lock(&link);
+    let mut linked = lock(&link.text);
     let refuse = |(code, message): (Code, String)| {
         eprintln!("warpladder cuda: cuLinkAddData: {message}");
         code
@@ -55,15 +55,24 @@ fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
         [_] => added,
         several => crate::link::link(several),
     };
+    if let Some(most) = link.max_registers {
+        crate::link::limit_registers(&mut linked, most);
+    }
     linked.push('\0');
     Ok(())
 }
 
 api! {
     fn cuLinkCreate_v2(
-        _count: c_uint, _options: In<c_uint>, _values: In<Host>, to: Out<Handle>,
+        count: c_uint, options: In<c_uint>, values: In<Host>, to: Out<Handle>,
     ) {
-        to.set(current()?.driver.links.insert(Mutex::default()))
+        let mut link = Link::default();
+        for index in 0..count as usize {
+            if options.at(index)? == MAX_REGISTERS {
+                link.max_registers = Some(values.at(index)?.address() as u32);
+            }
+        }
+        to.set(current()?.driver.links.insert(link))
     }
 
     fn cuLinkCreate(
@@ -103,7 +112,7 @@ api! {
 
     fn cuLinkComplete(link: Handle, image: Out<Host>, bytes: Out<usize>) {
         let link = driver()?.links.get(link)?;
-        let text = lock(&link);
+        let text = lock(&link.text);
         if text.is_empty() {
             return Err(Code::INVALID_VALUE);
         }

@@ -7,6 +7,7 @@ use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::image::{self, Log};
 use crate::launch::{self, Function, Loading};
+use crate::link::MAX_REGISTERS;
 use crate::pointer::{Host, In, Out, Text};
 use crate::state::{Handle, driver};
 
@@ -25,6 +26,7 @@ fn load(
     }
     let mut log = Log::default();
     let mut sizes = Vec::new();
+    let mut max_registers = None;
     if let (Some(options), Some(values)) = (options, values) {
         for index in 0..count as usize {
             let value = values.at(index)?;
@@ -35,11 +37,12 @@ fn load(
                     sizes.push((index, true));
                 }
                 option if option == LOGS[1] => sizes.push((index, false)),
+                MAX_REGISTERS => max_registers = Some(value.address() as u32),
                 _ => {}
             }
         }
     }
-    let loaded = load_image(&current, image, Loading::Eager);
+    let loaded = load_image(&current, image, (Loading::Eager, max_registers));
     let message = loaded
         .as_ref()
         .err()
@@ -66,11 +69,11 @@ fn load(
 pub(crate) fn load_image(
     current: &Current,
     image: Host,
-    loading: Loading,
+    (loading, max_registers): (Loading, Option<u32>),
 ) -> std::result::Result<Handle, (Code, String)> {
     let (major, minor) = current.device().capability;
     let text = image::ptx(image, (10 * major + minor).cast_unsigned())?;
-    launch::load(current, &text, loading)
+    launch::load(current, &text, (loading, max_registers))
 }
 
 fn load_file(to: Out<Handle>, path: Text) -> Result {

@@ -177,9 +177,7 @@ fn attributes(handle: Handle, id: c_uint) -> Result<Option<Arc<Stream>>> {
 }
 
 fn elapsed(to: Out<f32>, start: Handle, end: Handle) -> Result {
-    let current = current()?;
-    let events = &current.driver.events;
-    let (start, end) = (events.get(start)?, events.get(end)?);
+    let (start, end) = (stream::event(start)?, stream::event(end)?);
     to.set(end.elapsed_ms(&start)?)
 }
 
@@ -191,7 +189,7 @@ api! {
     }
 
     fn cuStreamDestroy_v2(handle: Handle) {
-        current()?.driver.streams.remove(handle).map(drop)
+        driver()?.streams.remove(handle).map(drop)
     }
 
     fn cuStreamDestroy(handle: Handle) { cuStreamDestroy_v2(handle) }
@@ -360,7 +358,7 @@ api! {
         to.set(current.driver.events.insert(Event::new(current.handle, flags)))
     }
 
-    fn cuEventDestroy_v2(event: Handle) { current()?.driver.events.remove(event).map(drop) }
+    fn cuEventDestroy_v2(event: Handle) { driver()?.events.remove(event).map(drop) }
 
     fn cuEventDestroy(event: Handle) { cuEventDestroy_v2(event) }
 
@@ -371,14 +369,14 @@ api! {
     }
 
     fn cuEventQuery(event: Handle) {
-        match current()?.driver.events.get(event)?.is_captured() {
+        match stream::event(event)?.is_captured() {
             true => Err(Code::CAPTURED_EVENT),
             false => Ok(()),
         }
     }
 
     fn cuEventSynchronize(event: Handle) {
-        match current()?.driver.events.get(event)?.is_captured() {
+        match stream::event(event)?.is_captured() {
             true => Err(Code::CAPTURED_EVENT),
             false => Ok(()),
         }

@@ -81,5 +81,5 @@ unsupported! {
     cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig cuStreamGetDevResource
     cuStreamGetGreenCtx cuStreamWaitValue32 cuStreamWaitValue64 cuStreamWriteValue32
     cuStreamWriteValue64 cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide
-    cuTensorMapReplaceAddress cuTexObjectGetResourceViewDesc cuWaitExternalSemaphoresAsync
+    cuTensorMapReplaceAddress cuWaitExternalSemaphoresAsync
 }

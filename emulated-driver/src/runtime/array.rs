@@ -6,6 +6,7 @@ use crate::api::array::call;
 use crate::array::{Descriptor, Resource, TextureDescriptor};
 use crate::code::{Code, Result};
 use crate::pointer::{Host, In, Out};
+use crate::resource_view::ResourceView;
 use crate::state::{Handle, driver};
 
 use super::memory::Extent;
@@ -140,7 +141,7 @@ impl Texture {
     }
 }
 
-fn create_texture(to: Out<u64>, from: Host, how: In<Texture>, view: Host) -> Result {
+fn create_texture(to: Out<u64>, from: Host, how: In<Texture>, view: In<ResourceView>) -> Result {
     enter()?;
     let (resource, texture) = (resource(from)?, how.get()?.descriptor());
     call::cuTexObjectCreate(to, In::of(&resource), In::of(&texture), view)
@@ -221,7 +222,7 @@ runtime! {
     }
 
     fn cudaCreateTextureObject(
-        to: Out<u64>, from: Host, how: In<Texture>, view: Host,
+        to: Out<u64>, from: Host, how: In<Texture>, view: In<ResourceView>,
     ) {
         create_texture(to, from, how, view)
     }

@@ -53,7 +53,7 @@ fn module(registry: &mut Registry, binary: u64) -> Result<Handle> {
         .binaries
         .get(&binary)
         .ok_or(Code::NO_BINARY_FOR_GPU)?;
-    let loaded = load_image(&current, Host::at_address(image), Loading::Lazy);
+    let loaded = load_image(&current, Host::at_address(image), (Loading::Lazy, None));
     let loaded = loaded.map_err(|(code, message)| {
         eprintln!("warpladder cuda: {message}");
         code

@@ -44,14 +44,80 @@ fn copy(array: Handle, host: *mut f32, [width, height]: [usize; 2], to_array: bo
     call!(cuMemcpy2D_v2(params => *const usize))
 }
 
-fn array([width, height]: [usize; 2]) -> Handle {
-    let mut array = NONE;
-    // Format f32, one channel; flags: surfaces.
-    let descriptor: [u64; 5] = [width as u64, height as u64, 0, 0x20 | 1 << 32, 2];
-    let (to, from): (*mut Handle, *const [u64; 5]) = (&mut array, &descriptor);
-    let code = call!(cuArray3DCreate_v2(to => *mut Handle, from => *const [u64; 5]));
+fn array(extents: [usize; 2]) -> Handle {
+    let (code, array) = array_of(extents, 0x20, 1);
     assert_eq!(code, 0);
     array
+}
+
+/// An array of a `CUarray_format`, for surfaces.
+fn array_of([width, height]: [usize; 2], format: u64, channels: u64) -> (u32, Handle) {
+    let mut array = NONE;
+    let descriptor: [u64; 5] = [width as u64, height as u64, 0, format | channels << 32, 2];
+    let (to, from): (*mut Handle, *const [u64; 5]) = (&mut array, &descriptor);
+    let code = call!(cuArray3DCreate_v2(to => *mut Handle, from => *const [u64; 5]));
+    (code, array)
+}
+
+/// Formats of normalised integers name their channels, and kernels store floats in them.
+#[test]
+fn kernels_store_floats_in_normalised_arrays() {
+    context();
+    // UNORM_INT8X4, and with the channels of another.
+    assert_eq!(array_of([13, 7], 0xc2, 2).0, 1);
+    assert_eq!(array_of([13, 7], 0xcc, 4).0, 801);
+    let (code, to) = array_of([13, 7], 0xc2, 4);
+    assert_eq!(code, 0);
+    let mut surface = 0u64;
+    let mut resource = [0u64; 18];
+    resource[1] = to.addr() as u64;
+    let (place, words): (*mut u64, *const [u64; 18]) = (&mut surface, &resource);
+    let code = call!(cuSurfObjectCreate(place => *mut u64, words => *const [u64; 18]));
+    assert_eq!(code, 0);
+    let text = READ
+        .replace("shl.b32 %r5, %r1, 2;", "mov.b32 %r7, 0f3e4ccccd;")
+        .replace(
+            "sust.b.2d.b32.trap [%rd3, {%r5, %r2}], {%r6}",
+            "sust.p.2d.v4.b32.trap [%rd3, {%r1, %r2}], {%r7, %r6, %r7, %r6}",
+        );
+    let from = array([13, 7]);
+    let mut values = vec![-1.0f32; 91];
+    values[5] = 0.0;
+    assert_eq!(copy(from, values.as_mut_ptr(), [13, 7], true), 0);
+    let mut descriptor = [0u32; 26];
+    descriptor[..3].copy_from_slice(&[1, 1, 1]);
+    let (mut texture, mut resource) = (0u64, [0u64; 18]);
+    resource[1] = from.addr() as u64;
+    let (place, words, how): (*mut u64, *const [u64; 18], *const [u32; 26]) =
+        (&mut texture, &resource, &descriptor);
+    let code = call!(cuTexObjectCreate(
+        place => *mut u64, words => *const [u64; 18], how => *const [u32; 26], NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    let read = function(load(&text).1, c"read").1;
+    let out = alloc(4 * 91);
+    let mut arguments: [*const c_void; 3] = [
+        (&raw const texture).cast(),
+        (&raw const out).cast(),
+        (&raw const surface).cast(),
+    ];
+    let each = arguments.as_mut_ptr();
+    let code = call!(cuLaunchKernel(
+        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
+        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
+    ));
+    assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+    let mut written = vec![0.0f32; 91];
+    assert_eq!(copy(to, written.as_mut_ptr(), [13, 7], false), 0);
+    let bytes: Vec<[u8; 4]> = written
+        .iter()
+        .map(|texel| texel.to_bits().to_le_bytes())
+        .collect();
+    for (at, texel) in bytes.iter().enumerate() {
+        // 1/5, and the value of the texture and 1.
+        let wanted = if at == 5 { 255 } else { 0 };
+        assert_eq!(*texel, [51, wanted, 51, wanted], "{at}");
+    }
 }
 
 #[test]
@@ -113,6 +179,108 @@ fn kernels_read_textures_and_write_surfaces() {
     assert_eq!(call!(cuTexObjectDestroy(texture => u64)), 1);
     assert_eq!(call!(cuArrayDestroy(from => Handle)), 0);
     assert_eq!(call!(cuArrayDestroy(from => Handle)), 400);
+}
+
+/// A view has the layers and the format that it names, and texels of the array's size.
+#[test]
+fn kernels_read_what_a_view_shows() {
+    context();
+    let mut layered = NONE;
+    // 3 by 2 texels of f32 in five layers.
+    let descriptor: [u64; 5] = [3, 2, 5, 0x20 | 1 << 32, 1];
+    let (to, from): (*mut Handle, *const [u64; 5]) = (&mut layered, &descriptor);
+    assert_eq!(
+        call!(cuArray3DCreate_v2(to => *mut Handle, from => *const [u64; 5])),
+        0
+    );
+    let values: Vec<u32> = (0..30).map(|value| (value << 16) | (7 * value)).collect();
+    let mut copied = [0usize; 25];
+    // From the host, in rows of 12 bytes and planes of two rows, to the array.
+    (copied[4], copied[5]) = (1, values.as_ptr().expose_provenance());
+    (copied[9], copied[10], copied[15], copied[18]) = (12, 2, 3, layered.addr());
+    copied[22..25].copy_from_slice(&[12, 2, 5]);
+    let params: *const [usize; 25] = &copied;
+    let copied = call!(cuMemcpy3D_v2(params => *const [usize; 25]));
+    assert_eq!(copied, 0);
+    let mut resource = [0u64; 18];
+    resource[1] = layered.addr() as u64;
+    let mut how = [0u32; 26];
+    // Texels are read as they are.
+    how[4] = 1;
+    let view = |format: u64, [first, last]: [u64; 2], width: u64| {
+        let mut texture = 0u64;
+        let view = [
+            format,
+            width,
+            2,
+            5,
+            0,
+            first | last << 32,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ];
+        let to: *mut u64 = &mut texture;
+        let words: (*const [u64; 18], *const [u32; 26], *const [u64; 14]) =
+            (&resource, &how, &view);
+        let code = call!(cuTexObjectCreate(
+            to => *mut u64, words.0 => *const [u64; 18], words.1 => *const [u32; 26],
+            words.2 => *const [u64; 14]
+        ));
+        (code, texture)
+    };
+    // More layers than there are, other extents, smaller texels, compressed ones.
+    assert_eq!(view(0x16, [1, 5], 3).0, 1);
+    assert_eq!(view(0x16, [2, 1], 3).0, 1);
+    assert_eq!(view(0x16, [1, 2], 4).0, 1);
+    assert_eq!(view(0x13, [1, 2], 3).0, 1);
+    assert_eq!(view(0x19, [1, 2], 3).0, 801);
+    // UINT_2X16.
+    let (code, texture) = view(8, [1, 3], 3);
+    assert_eq!(code, 0);
+    let mut found = [0u64; 14];
+    let to: *mut [u64; 14] = &mut found;
+    let code = call!(cuTexObjectGetResourceViewDesc(to => *mut [u64; 14], texture => u64));
+    assert_eq!((code, found[0], found[5]), (0, 8, 1 | 3 << 32));
+    let text = r#"
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry read(.param .u64 from, .param .u64 to) {
+    .reg .b32 %r<9>; .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [from];
+    ld.param.u64 %rd2, [to];
+    // Layer 2 of the view, row 1.
+    mov.u32 %r1, %tid.x;
+    tex.a2d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {2, %r1, 1, 1}];
+    mad.wide.u32 %rd2, %r1, 8, %rd2;
+    st.global.v2.u32 [%rd2], {%r2, %r3};
+    ret;
+}
+"#;
+    let text = text.replace("{2, %r1, 1, 1}", "{%r6, %r1, %r7, %r7}");
+    let text = text.replace(
+        "mov.u32 %r1,",
+        "mov.u32 %r6, 2; mov.u32 %r7, 1; mov.u32 %r1,",
+    );
+    let read = function(load(&text).1, c"read").1;
+    let out = alloc(24);
+    let mut arguments: [*const c_void; 2] = [(&raw const texture).cast(), (&raw const out).cast()];
+    let each = arguments.as_mut_ptr();
+    let code = call!(cuLaunchKernel(
+        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 3 => c_uint, 1 => c_uint,
+        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
+    ));
+    assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+    let mut read = [0; 6];
+    assert_eq!(download(out, &mut read), 0);
+    // Layer 3 of the array: texels 18 to 23.
+    assert_eq!(read, [147, 21, 154, 22, 161, 23]);
 }
 
 /// The same through variables of the module, as `texture<>` of CUDA 11 and older becomes.

@@ -590,6 +590,53 @@ fn attributes_of_a_function() {
         ));
         assert_eq!((code, found), (0, wanted), "{attribute}");
     }
+    // Programs divide by the registers of a thread.
+    let mut registers = 0;
+    let to: *mut c_int = &mut registers;
+    assert_eq!(
+        call!(cuFuncGetAttribute(to => *mut c_int, 4 => c_uint, add => Handle)),
+        0
+    );
+    assert!((1..=64).contains(&registers), "{registers}");
+}
+
+/// A thread that has no context waits for what has one.
+#[test]
+fn events_and_streams_know_their_contexts() {
+    context();
+    let (mut stream, mut event) = (NONE, NONE);
+    let places: (*mut Handle, *mut Handle) = (&mut stream, &mut event);
+    assert_eq!(
+        call!(cuStreamCreate(places.0 => *mut Handle, 1 => c_uint)),
+        0
+    );
+    assert_eq!(
+        call!(cuEventCreate(places.1 => *mut Handle, 0 => c_uint)),
+        0
+    );
+    let handles = [stream, event].map(|handle| handle.expose_provenance());
+    let other = std::thread::spawn(move || {
+        let [stream, event] = handles.map(std::ptr::with_exposed_provenance_mut::<c_void>);
+        assert_eq!(call!(cuCtxSynchronize()), 201);
+        assert_eq!(call!(cuEventRecord(event => Handle, stream => Handle)), 0);
+        assert_eq!(
+            call!(cuStreamWaitEvent(stream => Handle, event => Handle, 0 => c_uint)),
+            0
+        );
+        assert_eq!(call!(cuStreamSynchronize(stream => Handle)), 0);
+        assert_eq!(call!(cuEventQuery(event => Handle)), 0);
+        assert_eq!(call!(cuEventSynchronize(event => Handle)), 0);
+        let mut time = -1.0;
+        let to: *mut f32 = &mut time;
+        let code = call!(cuEventElapsedTime(to => *mut f32, event => Handle, event => Handle));
+        assert_eq!((code, time), (0, 0.0));
+        assert_eq!(call!(cuEventDestroy_v2(event => Handle)), 0);
+        assert_eq!(call!(cuEventSynchronize(event => Handle)), 400);
+        assert_eq!(call!(cuStreamDestroy_v2(stream => Handle)), 0);
+        // The default stream is that of the current context.
+        assert_eq!(call!(cuStreamSynchronize(NONE => Handle)), 201);
+    });
+    other.join().expect("no panic");
 }
 
 #[test]

@@ -169,3 +169,48 @@ fn the_linker_takes_several_texts() {
     let own = HELPER.replace(".visible .func", ".func");
     assert_eq!(link_all(&[&own, &own]).1, 801);
 }
+
+/// A limit of registers, of the linker and of a load, bounds what a function is said to have.
+#[test]
+fn registers_are_at_most_what_options_say() {
+    context();
+    // CU_JIT_MAX_REGISTERS.
+    let (options, values) = ([0u32], [std::ptr::without_provenance_mut::<c_void>(2)]);
+    let (option, value) = (options.as_ptr(), values.as_ptr());
+    let (mut link, mut image) = (NONE, NONE);
+    let places: (*mut Handle, *mut Handle) = (&mut link, &mut image);
+    let code = call!(cuLinkCreate_v2(
+        1 => c_uint, option => *const u32, value => *const Handle, places.0 => *mut Handle
+    ));
+    assert_eq!(code, 0);
+    let text = CString::new(ADD).expect("no null byte");
+    let code = call!(cuLinkAddData_v2(
+        link => Handle, 1 => c_uint, text.as_ptr() => *const c_char, ADD.len() => usize,
+        NONE => Handle, 0 => c_uint, NONE => Handle, NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    let code = call!(cuLinkComplete(link => Handle, places.1 => *mut Handle, NONE => Handle));
+    assert_eq!(code, 0);
+    let registers = |image: *const c_char, count: u32| {
+        let (mut module, mut found) = (NONE, 0);
+        let (to, place): (*mut Handle, *mut c_int) = (&mut module, &mut found);
+        let code = call!(cuModuleLoadDataEx(
+            to => *mut Handle, image => *const c_char, count => c_uint, option => *const u32,
+            value => *const Handle
+        ));
+        assert_eq!(code, 0);
+        let (code, add) = function(module, c"add");
+        assert_eq!(code, 0);
+        let code = call!(cuFuncGetAttribute(place => *mut c_int, 4 => c_uint, add => Handle));
+        assert_eq!(code, 0);
+        found
+    };
+    assert_eq!(registers(image.cast_const().cast(), 0), 2);
+    assert_eq!(registers(text.as_ptr(), 1), 2);
+    assert!(registers(text.as_ptr(), 0) > 2);
+    // More threads than the kernel declares are an argument that is not valid.
+    let declared = ADD.replacen(") {", ") .maxntid 32, 1, 1 {", 1);
+    assert_ne!(declared, ADD);
+    let (_, add) = function(load(&declared).1, c"add");
+    assert_eq!(launch(add, NONE, [0; 3], 33), 1);
+}

@@ -27,6 +27,7 @@ mod operand;
 mod registers;
 mod scope;
 mod stem;
+mod surface;
 mod symbols;
 mod taken;
 mod tensor;

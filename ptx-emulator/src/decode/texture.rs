@@ -1,26 +1,25 @@
-//! Textures and surfaces: `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq`, `istypep`.
+//! Textures: `tex`, `tld4`, `txq`, `suq`, `istypep`.
 
 use super::builder::Builder;
-use super::memory::{is_hint, take_elements};
+use super::memory::take_elements;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    AtomicFunction, ImageQuery, Level, Op, Outside, Predicate, Reg32, Reg64, Register, TexelResult,
-    TextureAction, TextureOp,
+    ImageQuery, Level, Op, Predicate, Reg32, Reg64, Register, TexelResult, TextureAction, TextureOp,
 };
 use crate::texture::ImageKind;
 use ptx_syntax::ast::{Operand, Type};
 
-type Outcome = Result<(), Failure>;
+pub(super) type Outcome = Result<(), Failure>;
 
 /// The image, the sampler and the coordinates that an operand in brackets names.
-struct ImageOperand {
-    handle: Reg64,
-    sampler: Option<Reg64>,
-    coordinates: Vec<Reg32>,
+pub(super) struct ImageOperand {
+    pub(super) handle: Reg64,
+    pub(super) sampler: Option<Reg64>,
+    pub(super) coordinates: Vec<Reg32>,
 }
 
 impl Builder<'_, '_> {
-    fn emit_texture(&mut self, op: TextureOp) {
+    pub(super) fn emit_texture(&mut self, op: TextureOp) {
         let index = self.program.textures.len() as u32;
         self.program.textures.push(op);
         self.emit(Op::Texture(index));
@@ -179,96 +178,6 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `suld.b.geometry[.cop][.vec].dtype.clamp d, [a, b]`
-    pub(super) fn surface_load(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let [to, place] = operands else {
-            return Err("expected a destination and a surface".into());
-        };
-        let (kind, outside) = self.surface(&mut mods)?;
-        let (count, ty) = take_surface_type(&mut mods)?;
-        let place = self.place(place, kind)?;
-        let mut destinations = Vec::new();
-        for operand in &*self.parts_of(to, count)? {
-            destinations.push(match operand {
-                Operand::Sink => None,
-                operand => Some(self.destination_any(operand, ty)?.0),
-            });
-        }
-        self.emit_surface(
-            (TextureAction::Load(ty.bytes(), outside), kind),
-            place,
-            (Vec::new(), destinations),
-        )
-    }
-
-    /// `sust.b.geometry[.cop][.vec].ctype.clamp [a, b], c`
-    pub(super) fn surface_store(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let [place, from] = operands else {
-            return Err("expected a surface and a source".into());
-        };
-        let (kind, outside) = self.surface(&mut mods)?;
-        let (count, ty) = take_surface_type(&mut mods)?;
-        let place = self.place(place, kind)?;
-        let mut sources = Vec::new();
-        for operand in &*self.parts_of(from, count)? {
-            sources.push(self.source_any(operand, ty)?);
-        }
-        self.emit_surface(
-            (TextureAction::Store(ty.bytes(), outside), kind),
-            place,
-            (sources, Vec::new()),
-        )
-    }
-
-    /// `sured.b.op.geometry.ctype.clamp [a, b], c`
-    pub(super) fn surface_reduce(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let [place, from] = operands else {
-            return Err("expected a surface and a source".into());
-        };
-        let function = ["add", "min", "max", "and", "or"]
-            .iter()
-            .position(|op| mods.take(op));
-        let function = match function {
-            Some(0) => AtomicFunction::Add,
-            Some(1) => AtomicFunction::Min,
-            Some(2) => AtomicFunction::Max,
-            Some(3) => AtomicFunction::And,
-            Some(4) => AtomicFunction::Or,
-            _ => return Err(Failure::Unknown),
-        };
-        let (kind, outside) = self.surface(&mut mods)?;
-        let ty = mods.ty()?;
-        mods.finish()?;
-        let is_logic = matches!(function, AtomicFunction::And | AtomicFunction::Or);
-        let exists = match ty {
-            Type::U32 | Type::S32 | Type::U64 | Type::S64 => !is_logic,
-            Type::B32 => is_logic,
-            _ => false,
-        };
-        if !exists {
-            return Err(Failure::Unknown);
-        }
-        let place = self.place(place, kind)?;
-        let from = self.source(from, ty)?;
-        self.emit_surface(
-            (TextureAction::Reduce(function, ty, outside), kind),
-            place,
-            (vec![from], Vec::new()),
-        )
-    }
-
     /// `istypep.type p, a`: what a variable or a handle is, is known when the kernel runs alone.
     pub(super) fn is_type(&mut self) -> Outcome {
         Err(Failure::refused(
@@ -276,59 +185,12 @@ impl Builder<'_, '_> {
         ))
     }
 
-    fn emit_surface(
-        &mut self,
-        (action, kind): (TextureAction, ImageKind),
-        place: ImageOperand,
-        (sources, destinations): (Vec<Register>, Vec<Option<Register>>),
-    ) -> Outcome {
-        if place.sampler.is_some() {
-            return Err("a surface has no sampler".into());
-        }
-        self.emit_texture(TextureOp {
-            action,
-            kind,
-            handle: place.handle,
-            sampler: None,
-            coordinates: place.coordinates,
-            float_coordinates: false,
-            offsets: Vec::new(),
-            level: Level::Base,
-            sources,
-            destinations,
-            resident: None,
-        });
-        Ok(())
-    }
-
-    /// What the surface instructions have in common.
-    fn surface(&mut self, mods: &mut Modifiers<'_>) -> Result<(ImageKind, Outside), Failure> {
-        if mods.take("p") {
-            let reason =
-                "formatted surface access (.p) is not supported: the access by bytes (.b) is";
-            return Err(Failure::refused(reason));
-        }
-        if !mods.take("b") {
-            return Err(Failure::Unknown);
-        }
-        let outside = mods.take_first(|name| {
-            Some(match name {
-                "trap" => Outside::Trap,
-                "clamp" => Outside::Clamp,
-                "zero" => Outside::Zero,
-                _ => return None,
-            })
-        });
-        let kind = take_geometry(mods)?;
-        mods.drop_known(is_hint);
-        match kind {
-            ImageKind::Cube | ImageKind::Cubes => Err(Failure::Unknown),
-            kind => Ok((kind, outside.ok_or(Failure::Unknown)?)),
-        }
-    }
-
     /// `[a, c]` or `[a, sampler, c]`
-    fn place(&mut self, operand: &Operand, kind: ImageKind) -> Result<ImageOperand, Failure> {
+    pub(super) fn place(
+        &mut self,
+        operand: &Operand,
+        kind: ImageKind,
+    ) -> Result<ImageOperand, Failure> {
         let (image, sampler, coordinates) = match *operand {
             Operand::Tensor {
                 map,
@@ -428,7 +290,7 @@ impl Builder<'_, '_> {
     }
 }
 
-fn take_geometry(mods: &mut Modifiers<'_>) -> Result<ImageKind, Failure> {
+pub(super) fn take_geometry(mods: &mut Modifiers<'_>) -> Result<ImageKind, Failure> {
     const NAMES: [(&str, ImageKind); 7] = [
         ("1d", ImageKind::Line),
         ("2d", ImageKind::Plane),
@@ -463,18 +325,6 @@ fn take_result(mods: &mut Modifiers<'_>) -> Result<(usize, TexelResult), Failure
         (4, Type::U32 | Type::S32 | Type::F32) => Ok((4, TexelResult::Bits32)),
         (4, Type::F16) => Ok((4, TexelResult::Half)),
         (2, Type::F16x2) => Ok((2, TexelResult::Halves)),
-        _ => Err(Failure::Unknown),
-    }
-}
-
-fn take_surface_type(mods: &mut Modifiers<'_>) -> Result<(usize, Type), Failure> {
-    let ty = mods.ty()?;
-    let count = take_elements(mods);
-    if !mods.rest().is_empty() {
-        return Err(Failure::Unknown);
-    }
-    match (count, ty) {
-        (1 | 2 | 4, Type::B8 | Type::B16 | Type::B32) | (1 | 2, Type::B64) => Ok((count, ty)),
         _ => Err(Failure::Unknown),
     }
 }

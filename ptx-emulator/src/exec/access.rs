@@ -1,13 +1,16 @@
 //! Loads and stores: addresses, spaces and checks.
 
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{Ordering, fence};
+
+use rustc_hash::FxHasher;
 
 use super::convert::{sign_extend, truncate};
 use super::run::{Outcome, Run};
 use super::vector::{LANES, Registers};
 use super::warp_ops::{lanes, read, write};
 use crate::address_space::{RANK_SHIFT, space_of, window};
-use crate::ir::{AccessKind, Address, AddressBase, InstructionId, Load, Space, Store};
+use crate::ir::{AccessKind, Address, AddressBase, InstructionId, Load, Register, Space, Store};
 use crate::observer::{
     Accesses, AsyncAccess, Event, EventSink, Issuer, MemoryAccess, Progress, StoredValues,
 };
@@ -174,7 +177,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
     }
 
-    fn irregular_access<'a>(
+    pub(super) fn irregular_access<'a>(
         &self,
         space: Space,
         kind: AccessKind,
@@ -247,10 +250,39 @@ impl<O: EventSink> Run<'_, '_, O> {
         if O::ACCESSES && load.strong && space == Space::Global {
             self.activity.note(true, false);
         }
-        if self.load_together(index, space, &addresses, mask, bytes) {
-            return Ok(());
+        if !self.load_together(index, space, &addresses, mask, bytes) {
+            self.load_lanes(load, space, &addresses, mask, bytes)?;
         }
-        self.load_lanes(load, space, &addresses, mask, bytes)
+        if load.strong {
+            self.note_reading(index, (&addresses, mask), &load.destinations);
+        }
+        Ok(())
+    }
+
+    /// Lanes have read by a strong load, or by an atomic that changed nothing. Where they read the
+    /// same again and again, they wait for what others store. Blocks of a cooperative launch run in
+    /// turn, and steps are in the observer's order.
+    #[inline(never)]
+    pub(super) fn note_reading(
+        &mut self,
+        instruction: usize,
+        (addresses, mask): (&[u64; LANES], u32),
+        destinations: &[Option<Register>],
+    ) {
+        if self.launch.is_cooperative() || self.observer.steps() {
+            return;
+        }
+        let mut hasher = FxHasher::default();
+        (instruction, mask).hash(&mut hasher);
+        for lane in lanes(mask) {
+            addresses[lane].hash(&mut hasher);
+            for destination in destinations.iter().flatten() {
+                read(&self.r, *destination, lane).hash(&mut hasher);
+            }
+        }
+        if self.polls.reads_again(hasher.finish(), *self.fuel) {
+            self.polls.note_spin(self.fuel);
+        }
     }
 
     #[inline(never)]

@@ -29,7 +29,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let in_order = self.observer.strong_in_order() && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
-        let is_attempt = self.is_attempt(atomic);
+        let is_attempt = self.is_attempt(atomic, mask);
         let operands = self.operands_if_noted(atomic, space, is_attempt);
         if !self.atomic_together(atomic, space, &addresses, mask) {
             self.atomic_lanes(atomic, space, &addresses, mask)?;
@@ -38,7 +38,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             let writes = lanes(mask).any(|lane| self.has_written(atomic, operands[lane], lane));
             self.activity.note(atomic.destination.is_some(), writes);
             if is_attempt && !writes {
-                self.polls.note_spin(self.fuel);
+                self.note_attempt(index as usize, &addresses, mask);
             }
         }
         if launch.is_cooperative() {
@@ -47,15 +47,38 @@ impl<O: EventSink> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// Whether an atomic may be an attempt to take a lock, which lanes repeat until it succeeds.
-    /// Blocks of a cooperative launch run in turn, and steps are in the observer's order.
-    fn is_attempt(&self, atomic: &Atomic) -> bool {
-        use AtomicFunction::{CompareExchange, Exchange};
-        let is_exchange = matches!(atomic.function, Exchange | CompareExchange);
-        is_exchange
+    /// Whether an atomic may be an attempt to take a lock, or wait for a value, as adding 0 does:
+    /// lanes repeat it until it succeeds. Blocks of a cooperative launch run in turn, and steps are
+    /// in the observer's order.
+    fn is_attempt(&self, atomic: &Atomic, mask: u32) -> bool {
+        use AtomicFunction::{Add, CompareExchange, Exchange, Or, Xor};
+        let may_fail = match atomic.function {
+            Exchange | CompareExchange => true,
+            Add | Or | Xor => {
+                let first = mask.trailing_zeros() as usize % LANES;
+                read(&self.r, atomic.operand, first) == 0
+            }
+            _ => false,
+        };
+        may_fail
             && atomic.destination.is_some()
             && !self.launch.is_cooperative()
             && !self.observer.steps()
+    }
+
+    /// An attempt has changed nothing.
+    fn note_attempt(&mut self, index: usize, addresses: &[u64; LANES], mask: u32) {
+        let atomic = &self.program.atomics[index];
+        match atomic.function {
+            AtomicFunction::Exchange | AtomicFunction::CompareExchange => {
+                self.polls.note_spin(self.fuel);
+            }
+            // It has a number behind those of loads.
+            _ => {
+                let number = self.program.loads.len() + index;
+                self.note_reading(number, (addresses, mask), &[atomic.destination]);
+            }
+        }
     }
 
     /// The operands of an atomic, where it is of interest whether it writes: on global memory, or

@@ -20,6 +20,10 @@ use crate::error::Fault;
 use crate::ir::{Calls, InstructionId, Program};
 use crate::observer::{Event, EventSink};
 
+/// Rounds in which the warps of a block do nothing but spin, after which it is put aside. Under an
+/// observer of accesses that takes a quantum.
+const MAX_SPUN_ROUNDS: u32 = 4;
+
 pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
     pub(super) observer: &'w mut O,
@@ -150,6 +154,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
     /// the block should be put aside.
     fn run_blocks(&mut self) -> Result<Option<Halt>, Box<Fault>> {
         self.note_start();
+        let mut spun = 0;
         loop {
             let mut round = Round::default();
             for rank in 0..self.block_count() {
@@ -164,7 +169,8 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             if !round.progress && !self.advance_any_bulk()? {
                 return Err(self.deadlock(POLL));
             }
-            if self.is_due() {
+            spun = if round.worked { 0 } else { spun + 1 };
+            if self.is_due() || spun == MAX_SPUN_ROUNDS && self.patience == Some(Patience::Short) {
                 return Ok(Some(Halt::PutAside));
             }
         }

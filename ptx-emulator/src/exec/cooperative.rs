@@ -140,8 +140,32 @@ pub(super) struct Polls {
     acted: bool,
     /// The lanes that ran last have polled and come to something else than the next basic block.
     goes_on: bool,
-    /// The lanes that ran last have tried in vain to take a lock.
+    /// The lanes that ran last spin: they have tried in vain to take a lock, or read the same again
+    /// and again.
     spins: bool,
+    /// What strong loads of the turn have read last.
+    seen: [SeenLoad; SEEN_LOADS],
+}
+
+/// Strong loads that are remembered: a loop may wait for several places.
+const SEEN_LOADS: usize = 4;
+
+/// Most instructions between two loads of one value that count as spinning: what loops do that
+/// wait, and few that work.
+const MAX_SPIN: u64 = 128;
+
+/// Times that a value is read again before that counts as spinning. Other loops read one a few
+/// times as well, and the order of their warps should not depend on values.
+const MIN_REPEATS: u32 = 8;
+
+/// What a strong load, or an atomic that changed nothing, has read.
+#[derive(Clone, Copy, Debug, Default)]
+struct SeenLoad {
+    /// The instruction, its addresses and what it read, hashed.
+    digest: u64,
+    repeats: u32,
+    /// What was left of the warp's share.
+    fuel: u64,
 }
 
 impl Polls {
@@ -157,8 +181,35 @@ impl Polls {
         held
     }
 
-    /// Lanes have tried in vain to take a lock: their turn ends at the next basic block, since
-    /// lanes of the same warp may hold it.
+    /// Lanes have read something; whether they have done so again and again.
+    pub(super) fn reads_again(&mut self, digest: u64, fuel: u64) -> bool {
+        let seen = self.seen.iter_mut().find(|seen| seen.digest == digest);
+        let Some(seen) = seen else {
+            self.seen.rotate_right(1);
+            self.seen[0] = SeenLoad {
+                digest,
+                repeats: 0,
+                fuel,
+            };
+            return false;
+        };
+        // The share may have been replenished, which says nothing of a spin.
+        let since = seen.fuel.checked_sub(fuel);
+        seen.fuel = fuel;
+        match since.is_some_and(|since| since <= MAX_SPIN) {
+            true => seen.repeats += 1,
+            false => seen.repeats = 0,
+        }
+        seen.repeats >= MIN_REPEATS
+    }
+
+    /// Another turn begins: the loads of other warps say nothing.
+    pub(super) fn forget_loads(&mut self) {
+        self.seen = Default::default();
+    }
+
+    /// Lanes spin: their turn ends at the next basic block, since what they wait for may be up to
+    /// other lanes of the warp.
     pub(super) fn note_spin(&mut self, fuel: &mut u64) {
         self.spins = true;
         self.held += std::mem::take(fuel);

@@ -16,8 +16,8 @@ use super::run::{Outcome, RawFault, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, MatrixMove, MatrixTile, RowPacking, Space};
-use crate::observer::EventSink;
+use crate::ir::{AccessKind, MatrixMove, MatrixTile, Reg32, Register, RowPacking, Space, Store};
+use crate::observer::{Accesses, Event, EventSink, MemoryAccess, StoredValues};
 
 /// Bytes of a row, with its padding.
 const ROW_BYTES: u32 = 16;
@@ -33,7 +33,10 @@ impl<O: EventSink> Run<'_, '_, O> {
             true => AccessKind::Store,
             false => AccessKind::Load,
         };
-        self.observe_rows(tile, space, kind, (mask, &addresses));
+        match matrices.stores && O::ACCESSES {
+            true => self.observe_stored_rows(matrices, space, (mask, &addresses)),
+            false => self.observe_rows(tile, space, kind, (mask, &addresses)),
+        }
         if space != Space::Shared {
             let lane = Some(0);
             let kind = FaultKind::NotShared(addresses[0]);
@@ -85,6 +88,49 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
     }
 
+    /// Reports a store with the values of each row: lanes may store the same to one row.
+    fn observe_stored_rows(
+        &mut self,
+        matrices: &MatrixMove,
+        space: Space,
+        (mask, addresses): (u32, &[u64; LANES]),
+    ) {
+        let tile = matrices.tile;
+        let mut words = [[0; LANES]; ROW_BYTES as usize / 4];
+        for (matrix, register) in matrices.registers.iter().enumerate() {
+            for (lane, &word) in self.r.regs32[register.0 as usize].iter().enumerate() {
+                for (row, at, bytes, value) in parts(tile, lane, word).into_iter().flatten() {
+                    let row = tile.rows() * matrix + row;
+                    words[at / 4][row] |= (value & low(bytes)) << (8 * (at % 4));
+                }
+            }
+        }
+        let sources = 0..words.len() as u32;
+        let store = Store {
+            address: matrices.address,
+            bytes: 4,
+            sources: sources.map(|word| Register::Reg32(Reg32(word))).collect(),
+            strong: false,
+            plain: false,
+            release: false,
+        };
+        let values = StoredValues {
+            regs32: &words,
+            regs64: &[],
+            store: &store,
+            shared: self.shared,
+        };
+        let kind = AccessKind::Store;
+        let access = MemoryAccess {
+            values: Some(values),
+            ..self.irregular_access(space, kind, ROW_BYTES, (mask, false), addresses)
+        };
+        self.observer.notify(Event::Access {
+            warp: &self.context,
+            accesses: Accesses::full(&access),
+        });
+    }
+
     /// What register `at` of a matrix holds in a lane.
     fn load_fragment(&self, tile: MatrixTile, rows: &[u64], (lane, at): (usize, usize)) -> u32 {
         let (group, place) = (lane / 4, lane % 4);
@@ -123,25 +169,42 @@ impl<O: EventSink> Run<'_, '_, O> {
     }
 
     fn store_fragment(&mut self, tile: MatrixTile, rows: &[u64], lane: usize, word: u32) {
-        let (group, place) = (lane / 4, lane % 4);
-        let mut store = |row: usize, bytes: u32, index: usize, value: u32| {
-            let address = rows[row] + u64::from(bytes) * index as u64;
+        if tile == (MatrixTile::Eight { transposed: false }) {
+            self.shared[rows[lane / 4] as usize / 4 + lane % 4] = word;
+            return;
+        }
+        for (row, at, bytes, value) in parts(tile, lane, word).into_iter().flatten() {
+            let (address, value) = (rows[row] + at as u64, value & low(bytes));
             self.write_memory(Space::Shared, address, bytes, lane, value.into(), false);
-        };
-        match tile {
-            MatrixTile::Eight { transposed: true } => {
-                store(2 * place, 2, group, word & 0xffff);
-                store(2 * place + 1, 2, group, word >> 16);
-            }
-            MatrixTile::Tall => {
-                let bytes = word.to_le_bytes();
-                for ((row, index), byte) in tall(lane).into_iter().zip(bytes) {
-                    store(row, 1, index, byte.into());
-                }
-            }
-            MatrixTile::Eight { .. } | MatrixTile::Wide(_) | MatrixTile::Square(_) => {
-                self.shared[rows[group] as usize / 4 + place] = word;
-            }
+        }
+    }
+}
+
+/// The lowest bytes.
+fn low(bytes: u32) -> u32 {
+    u32::MAX >> (32 - 8 * bytes)
+}
+
+/// What a lane stores of its register: the row, the byte in it, the number of bytes, and a value
+/// whose lowest bytes they are.
+fn parts(tile: MatrixTile, lane: usize, word: u32) -> [Option<(usize, usize, u32, u32)>; 4] {
+    let (group, place) = (lane / 4, lane % 4);
+    match tile {
+        MatrixTile::Eight { transposed: true } => [
+            Some((2 * place, 2 * group, 2, word)),
+            Some((2 * place + 1, 2 * group, 2, word >> 16)),
+            None,
+            None,
+        ],
+        MatrixTile::Tall => {
+            let places = tall(lane);
+            std::array::from_fn(|i| {
+                let (row, index) = places[i];
+                Some((row, index, 1, word >> (8 * i)))
+            })
+        }
+        MatrixTile::Eight { .. } | MatrixTile::Wide(_) | MatrixTile::Square(_) => {
+            [Some((group, 4 * place, 4, word)), None, None, None]
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Textures and surfaces: which texels an access takes, and their values.
+//! Textures: which texels an access takes, and their values.
 //!
 //! Coordinates, addressing and filters are those of the CUDA C++ Programming Guide, "Texture
 //! Fetching". Weights of linear filtering have 8 bits of fraction, those of the four texels of a
@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use super::convert::sign_extend;
+use super::channel::channel_value;
 use super::run::{Outcome, RawFault, Run};
 use super::texels::{Taps, gather_taps, lod_of_gradient, taps, weighted};
 use super::vector::LANES;
-use super::warp_ops::{lanes, read, write};
-use crate::error::{AccessFault, FaultKind};
+use super::warp_ops::{lanes, write};
+use crate::error::FaultKind;
 use crate::ir::{
-    AccessKind, ImageQuery, Level, Outside, Reg32, Space, TexelResult, TextureAction, TextureOp,
+    AccessKind, ImageQuery, Level, Reg32, Space, TexelResult, TextureAction, TextureOp,
 };
 use crate::observer::EventSink;
 use crate::texture::{
@@ -23,7 +23,7 @@ use crate::texture::{
 use ptx_syntax::ast::Type;
 
 /// A fault of the lane.
-fn bad(message: String, lane: usize) -> Box<RawFault> {
+pub(super) fn bad(message: String, lane: usize) -> Box<RawFault> {
     Box::new(RawFault {
         kind: FaultKind::BadTexture(message),
         lane: Some(lane),
@@ -56,7 +56,10 @@ impl<O: EventSink> Run<'_, '_, O> {
                     self.gather(op, &texture, (component, result), group)?;
                 }
                 TextureAction::Query(query) => self.query(op, query, handle, group)?,
-                TextureAction::Load(..) | TextureAction::Store(..) | TextureAction::Reduce(..) => {
+                TextureAction::Load(..)
+                | TextureAction::Store(..)
+                | TextureAction::StoreSample(_)
+                | TextureAction::Reduce(..) => {
                     let image = match self.object_of(handle, first)? {
                         Object::Surface(image) => image,
                         _ => return Err(bad(format!("{handle:#x} is no surface"), first)),
@@ -115,7 +118,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         }))
     }
 
-    fn row(&self, registers: &[Reg32], lane: usize) -> [u32; 4] {
+    pub(super) fn row(&self, registers: &[Reg32], lane: usize) -> [u32; 4] {
         let mut row = [0; 4];
         for (value, reg) in row.iter_mut().zip(registers) {
             *value = self.r.regs32[reg.0 as usize][lane];
@@ -359,98 +362,6 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
         Ok(())
     }
-
-    fn surface(&mut self, op: &TextureOp, image: &Image, mask: u32) -> Outcome {
-        let (bytes, outside, kind) = match op.action {
-            TextureAction::Load(bytes, outside) => (bytes, outside, AccessKind::Load),
-            TextureAction::Store(bytes, outside) => (bytes, outside, AccessKind::Store),
-            TextureAction::Reduce(_, ty, outside) => (ty.bytes(), outside, AccessKind::Atomic),
-            _ => return Ok(()),
-        };
-        let count = op.destinations.len().max(op.sources.len()).max(1) as u32;
-        let mut addresses = [0; LANES];
-        let mut inside = 0u32;
-        for lane in lanes(mask) {
-            let coordinates = self.row(&op.coordinates, lane);
-            match surface_address(image, coordinates, count * bytes, outside) {
-                Ok(Some(address)) => {
-                    addresses[lane] = address;
-                    inside |= 1 << lane;
-                }
-                Ok(None) => {}
-                Err(nearest) => {
-                    let access = AccessFault {
-                        access: kind,
-                        space: Space::Global,
-                        address: image.address,
-                        bytes: count * bytes,
-                        nearest,
-                    };
-                    return Err(Box::new(RawFault {
-                        kind: FaultKind::OutOfBounds(access),
-                        lane: Some(lane),
-                    }));
-                }
-            }
-        }
-        if inside != 0 {
-            let strong = kind == AccessKind::Atomic;
-            let lanes = (inside, strong);
-            self.observe(Space::Global, kind, count * bytes, lanes, &addresses);
-        }
-        for lane in lanes(mask) {
-            self.surface_lane(
-                op,
-                (kind, bytes, count),
-                addresses[lane],
-                lane,
-                inside >> lane & 1 != 0,
-            )?;
-        }
-        Ok(())
-    }
-
-    fn surface_lane(
-        &mut self,
-        op: &TextureOp,
-        (kind, bytes, count): (AccessKind, u32, u32),
-        address: u64,
-        lane: usize,
-        is_inside: bool,
-    ) -> Outcome {
-        for at in 0..count as usize {
-            let address = address.wrapping_add(at as u64 * u64::from(bytes));
-            if is_inside {
-                self.check(Space::Global, address, bytes, kind, lane)?;
-            }
-            match op.action {
-                TextureAction::Load(..) => {
-                    let value = match is_inside {
-                        true => self.read_memory(Space::Global, address, bytes, lane, false),
-                        false => 0,
-                    };
-                    if let Some(to) = op.destinations[at] {
-                        write(&mut self.r, to, lane, value);
-                    }
-                }
-                TextureAction::Store(..) if is_inside => {
-                    let value = read(&self.r, op.sources[at], lane);
-                    self.write_memory(Space::Global, address, bytes, lane, value, false);
-                }
-                TextureAction::Reduce(function, ty, _) if is_inside => {
-                    let operand = read(&self.r, op.sources[at], lane);
-                    let what = (function, ty);
-                    let update = |old| super::atomic::updated(what, Space::Global, old, operand, 0);
-                    if let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) {
-                        let launch = self.launch;
-                        super::atomic::update_global(launch, allocation, address, bytes, update);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Whether an image has the coordinates of an instruction.
@@ -464,87 +375,8 @@ fn check_kind(has: ImageKind, named: ImageKind, lane: usize) -> Outcome {
     }
 }
 
-/// The address of a surface access, with x in bytes; none where it does nothing. Else where it is.
-fn surface_address(
-    image: &Image,
-    coordinates: [u32; 4],
-    bytes: u32,
-    outside: Outside,
-) -> Result<Option<u64>, String> {
-    let [a, b, c, _] = coordinates.map(|coordinate| i64::from(coordinate as i32));
-    let [mut x, mut y, mut z] = match image.kind {
-        ImageKind::Line => [a, 0, 0],
-        ImageKind::Plane => [a, b, 0],
-        ImageKind::Lines => [b, 0, a],
-        ImageKind::Planes | ImageKind::Cube | ImageKind::Cubes => [b, c, a],
-        ImageKind::Volume => [a, b, c],
-    };
-    let row = i64::from(image.extents[0]) * i64::from(image.texel_bytes());
-    let last = [
-        row - i64::from(bytes),
-        i64::from(image.extents[1]) - 1,
-        i64::from(image.extents[2]) - 1,
-    ];
-    let is_outside = [x, y, z]
-        .iter()
-        .zip(last)
-        .any(|(&at, last)| at < 0 || at > last);
-    if is_outside || last[0] < 0 {
-        match outside {
-            Outside::Zero => return Ok(None),
-            Outside::Clamp if last[0] >= 0 => {
-                [x, y, z] = [
-                    x.clamp(0, last[0]),
-                    y.clamp(0, last[1]),
-                    z.clamp(0, last[2]),
-                ];
-            }
-            Outside::Clamp | Outside::Trap => {
-                let [_, height, depth] = image.extents;
-                return Err(format!(
-                    "the access is at byte {x} of row {y} of plane {z}; the surface has {depth} \
-                     planes of {height} rows of {row} bytes"
-                ));
-            }
-        }
-    }
-    let rows = (y as u64).wrapping_mul(image.row_bytes);
-    let planes = (z as u64).wrapping_mul(image.plane_bytes);
-    let offset = (x as u64).wrapping_add(rows).wrapping_add(planes);
-    Ok(Some(image.address.wrapping_add(offset)))
-}
-
 fn reads_floats(image: &Image, sampler: &Sampler) -> bool {
-    image.format.is_float() || sampler.normalized_float && image.format.bytes() < 4
-}
-
-/// A stored channel as it is read.
-fn channel_value(format: TexelFormat, sampler: &Sampler, bits: u64, channel: usize) -> u32 {
-    let signed = |width: u32| sign_extend(bits, width);
-    let normalized = |value: f64| {
-        let is_linear = !(sampler.srgb && format == TexelFormat::U8 && channel < 3);
-        let value = match value {
-            _ if is_linear => value,
-            value if value <= 0.04045 => value / 12.92,
-            value => ((value + 0.055) / 1.055).powf(2.4),
-        };
-        (value as f32).to_bits()
-    };
-    match format {
-        TexelFormat::F32 => bits as u32,
-        TexelFormat::F16 => (super::float::to_f64(bits, Type::F16) as f32).to_bits(),
-        TexelFormat::U8 if sampler.normalized_float => normalized(bits as f64 / 255.0),
-        TexelFormat::U16 if sampler.normalized_float => normalized(bits as f64 / 65535.0),
-        TexelFormat::S8 if sampler.normalized_float => {
-            normalized((signed(8) as f64 / 127.0).max(-1.0))
-        }
-        TexelFormat::S16 if sampler.normalized_float => {
-            normalized((signed(16) as f64 / 32767.0).max(-1.0))
-        }
-        TexelFormat::U8 | TexelFormat::U16 | TexelFormat::U32 | TexelFormat::S32 => bits as u32,
-        TexelFormat::S8 => signed(8) as u32,
-        TexelFormat::S16 => signed(16) as u32,
-    }
+    image.format.gives_floats(sampler)
 }
 
 /// The answer to a query, in the numbers of the PTX ISA ("Texture Sampler and Surface Types").
@@ -567,10 +399,10 @@ fn answer(
             _ => 1,
         },
         ImageQuery::ChannelType => match (image?.format, sampler.normalized_float) {
-            (TexelFormat::S8, true) => 0x10d0,
-            (TexelFormat::S16, true) => 0x10d1,
-            (TexelFormat::U8, true) => 0x10d2,
-            (TexelFormat::U16, true) => 0x10d3,
+            (TexelFormat::Snorm8, _) | (TexelFormat::S8, true) => 0x10d0,
+            (TexelFormat::Snorm16, _) | (TexelFormat::S16, true) => 0x10d1,
+            (TexelFormat::Unorm8, _) | (TexelFormat::U8, true) => 0x10d2,
+            (TexelFormat::Unorm16, _) | (TexelFormat::U16, true) => 0x10d3,
             (TexelFormat::S8, false) => 0x10d7,
             (TexelFormat::S16, false) => 0x10d8,
             (TexelFormat::S32, _) => 0x10d9,

@@ -23,6 +23,8 @@ pub(super) struct Round {
     pub(super) polled_other: bool,
     /// A warp has not exited.
     pub(super) running: bool,
+    /// A warp ran and did something else than to spin.
+    pub(super) worked: bool,
 }
 
 /// How a warp's turn ended.
@@ -31,6 +33,8 @@ pub(super) enum Turn {
     Progress,
     /// It ran and has used up its share.
     Spent,
+    /// It did nothing but spin.
+    Spun,
     /// It did nothing but poll, in a cooperative launch.
     Polled,
     /// All of its lanes wait or have exited.
@@ -43,7 +47,9 @@ impl Round {
     /// A warp's turn has ended, in which it polled as `polls` says.
     #[inline(always)]
     pub(super) fn add(&mut self, turn: Turn, polls: Polls) {
+        self.worked |= matches!(turn, Turn::Progress | Turn::Spent);
         match turn {
+            Turn::Spun => self.progress = true,
             Turn::Progress => (self.progress, self.spent) = (true, false),
             Turn::Spent => (self.spent, self.progress) = (!self.progress | self.spent, true),
             Turn::Polled => {
@@ -64,6 +70,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             self.polls = Polls::default();
             self.warps[index].poll_again();
         }
+        self.polls.forget_loads();
         while let Some((at, limit)) = self.warps[index].choose(program) {
             if self.observer.steps()
                 && let Some(turn) = self.pause(index, at)
@@ -116,9 +123,10 @@ impl<O: EventSink> Worker<'_, '_, O> {
                     if self.launch.is_stopped(self.group_index) {
                         return Ok(Turn::Stopped);
                     }
-                    return Ok(match is_first {
-                        true => Turn::Spent,
-                        false => turn,
+                    return Ok(match (is_first, spins) {
+                        (true, true) => Turn::Spun,
+                        (true, false) => Turn::Spent,
+                        (false, _) => turn,
                     });
                 }
                 Stop::Diverged { taken, mask, next } => {

@@ -39,8 +39,10 @@ pub(crate) enum TextureAction {
     Load(u32, Outside),
     /// `sust.b`.
     Store(u32, Outside),
-    /// `sured.b`.
-    Reduce(AtomicFunction, Type, Outside),
+    /// `sust.p`.
+    StoreSample(Outside),
+    /// `sured.b` by the type, or `sured.p` by that of the surface.
+    Reduce(AtomicFunction, Option<Type>, Outside),
 }
 
 /// How a result is held in registers.

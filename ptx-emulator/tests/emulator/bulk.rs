@@ -445,8 +445,8 @@ fn what_cannot_run_is_refused_with_its_name_and_the_reason() {
             "`tcgen05` is not supported: tensor memory",
         ),
         (
-            "sust.p.1d.b32.trap [%x1, {%r1}], %r2",
-            "(.p) is not supported",
+            "sured.p.add.1d.b64.trap [%x1, {%r1}], %x2",
+            "no surface has samples of 64 bits",
         ),
         (
             "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes \

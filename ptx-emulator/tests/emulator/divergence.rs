@@ -228,6 +228,43 @@ fn a_warp_waits_for_a_flag_of_another() {
     assert_eq!(run(&body, 64, &[0; 64]), vec![3; 64]);
 }
 
+/// Warps, and blocks, that wait for a flag by strong loads or by atomics that change nothing let
+/// the others run, whatever they wait with.
+#[test]
+fn waiting_for_a_flag_costs_little() {
+    for poll in [
+        "ld.acquire.gpu.global.u32 %r1, [%x1];",
+        "ld.volatile.global.v2.u32 {%r1, %r5}, [%x1];",
+        "ld.relaxed.sys.u32 %r1, [%x1]; ld.relaxed.sys.u32 %r5, [%x1+8];",
+        "atom.global.or.b32 %r1, [%x1], 0;",
+        "atom.global.add.u32 %r1, [%x1], 0; nanosleep.u32 100;",
+    ] {
+        // Each block waits for the one behind it, and its last warp has most to do.
+        let body = format!(
+            "mov.u32 %r2, %ctaid.x; mov.u32 %r3, %nctaid.x; mad.wide.u32 %x1, %r2, 16, %base;
+             setp.ne.u32 %p1, %thread, 95; @%p1 bra WAIT; mov.u32 %r4, 0;
+             WORK: add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 1000; @%p2 bra WORK;
+             add.u32 %r3, %r3, -1; setp.eq.u32 %p3, %r2, %r3; @%p3 bra SET;
+             BEHIND: ld.acquire.gpu.global.u32 %r6, [%x1+16];
+             setp.eq.u32 %p4, %r6, 0; @%p4 bra BEHIND;
+             SET: add.u32 %r6, %r6, 1; st.release.gpu.global.u32 [%x1], %r6;
+             WAIT: {poll} setp.eq.u32 %p5, %r1, 0; @%p5 bra WAIT;"
+        );
+        let body = body.replace("mov.u32 %r4, 0;", "mov.u32 %r4, 0; mov.u32 %r6, 0;");
+        for workers in [1, 2] {
+            let mut config = LaunchConfig::new([7, 1, 1], [96, 1, 1]);
+            config.workers = Some(workers);
+            config.instruction_budget = 100_000;
+            let mut data = [0; 28];
+            launch(&module(&body), &config, &mut data).unwrap_or_else(|error| {
+                panic!("{poll} {workers}: {error}");
+            });
+            let counts: Vec<u32> = data.iter().copied().step_by(4).collect();
+            assert_eq!(counts, [7, 6, 5, 4, 3, 2, 1], "{poll}");
+        }
+    }
+}
+
 #[test]
 fn a_barrier_that_is_never_completed_is_a_deadlock() {
     let body =

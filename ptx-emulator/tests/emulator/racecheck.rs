@@ -37,6 +37,29 @@ fn findings_of_blocks(blocks: u32, body: &str) -> Vec<Finding> {
 const WORD_OF_WARP: &str =
     "shr.u32 %r1, %thread, 5; mad.wide.u32 %x1, %r1, 4, %base; and.b32 %r0, %thread, 31;";
 
+/// Rows of `stmatrix` at one address, as other stores of a warp: no race where they are equal.
+#[test]
+fn matrices_may_store_equal_rows_to_one_place() {
+    for (form, registers) in [
+        ("m8n8.x1.shared.b16", "{%r2}"),
+        ("m8n8.x2.trans.shared.b16", "{%r2, %r2}"),
+    ] {
+        let body = |value: &str| {
+            format!(
+                ".shared .align 16 .b8 tile[512]; mov.u32 %r1, tile;
+                 setp.ge.u32 %p1, %thread, 32; @%p1 ret;
+                 and.b32 %r5, %thread, 3; shl.b32 %r5, %r5, 4; add.u32 %r1, %r1, %r5; {value}
+                 stmatrix.sync.aligned.{form} [%r1], {registers};"
+            )
+        };
+        let equal = graded(1, &body("mov.b32 %r2, 0x00070007;"));
+        assert_eq!(equal, [], "{form}");
+        let different = graded(1, &body("mov.b32 %r2, %thread;"));
+        let error = (Problem::RaceInBlock, Severity::Error);
+        assert!(different.contains(&error), "{form}: {different:?}");
+    }
+}
+
 #[test]
 fn lanes_may_write_the_same_value_together() {
     assert_eq!(problems(STORE), []);

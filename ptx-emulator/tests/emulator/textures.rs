@@ -398,6 +398,115 @@ fn surfaces_are_accessed_by_bytes() {
     assert!(found.to_string().contains("3 rows of 132 bytes"), "{found}");
 }
 
+/// Stores of samples count x in texels, convert to the format, and leave out what it does not have.
+#[test]
+fn surfaces_are_stored_by_samples() {
+    const WIDTH: u32 = 33;
+    let store = with_handle(
+        "mov.b32 %r1, 0f3F000000; mov.b32 %r2, 0fBF800000; mov.b32 %r3, 0f40000000;
+         sust.p.2d.v4.b32.trap [%x20, {%thread, 1}], {%r1, %r2, %r3, %r1};",
+    );
+    // 1/2, -1, 2 and 1/2.
+    for (format, channels, wanted) in [
+        (TexelFormat::Unorm8, 4, [128, 0, 255, 128].as_slice()),
+        (TexelFormat::Snorm8, 4, &[64, 0x81, 127, 64]),
+        (TexelFormat::Unorm8, 1, &[128]),
+        (TexelFormat::Unorm16, 2, &[0, 0x80, 0, 0]),
+        (TexelFormat::Snorm16, 2, &[0, 0x40, 1, 0x80]),
+        (TexelFormat::F16, 2, &[0, 0x38, 0, 0xbc]),
+    ] {
+        let memory = Memory::with_capacity(1 << 20);
+        let bytes = wanted.len();
+        let address = memory.alloc(u64::from(3 * WIDTH) * 16).expect("room");
+        memory
+            .write(address, &[7; 3 * WIDTH as usize * 16])
+            .expect("in bounds");
+        let texels = (format, channels);
+        let image = Image::packed(address, ImageKind::Plane, texels, [WIDTH, 3, 1]);
+        let handle = memory.create_surface(image).expect("sound");
+        launch(&store, &memory, handle, &[0]).expect("runs");
+        let mut found = vec![0; 3 * WIDTH as usize * bytes];
+        memory.read(address, &mut found).expect("in bounds");
+        for (at, texel) in found.chunks(bytes).enumerate() {
+            let is_stored = (33..65).contains(&at);
+            let wanted = if is_stored { wanted } else { &[7; 8][..bytes] };
+            assert_eq!(texel, wanted, "{format:?} {channels} {at}");
+        }
+    }
+}
+
+/// A source of fewer elements than the surface has channels, what lies outside, and the types of
+/// integers.
+#[test]
+fn samples_outside_are_left_out() {
+    let memory = Memory::with_capacity(1 << 20);
+    let address = memory.alloc(64).expect("room");
+    memory.write(address, &[9; 64]).expect("in bounds");
+    let image = Image::packed(address, ImageKind::Line, (TexelFormat::S8, 2), [5, 1, 1]);
+    let handle = memory.create_surface(image).expect("sound");
+    let kernel = with_handle(
+        "setp.ne.u32 %p1, %thread, 0; @%p1 ret; mov.b32 %r1, -200; mov.b32 %r2, 5;
+         sust.p.1d.b32.zero [%x20, {5}], %r1; sust.p.1d.b32.zero [%x20, {-1}], %r1;
+         sust.p.1d.b32.clamp [%x20, {77}], %r1; sust.p.1d.v2.b32.trap [%x20, {1}], {%r2, %r1};",
+    );
+    launch(&kernel, &memory, handle, &[0]).expect("runs");
+    let mut found = [0; 12];
+    memory.read(address, &mut found).expect("in bounds");
+    assert_eq!(found, [9, 9, 5, 0x80, 9, 9, 9, 9, 0x80, 9, 9, 9]);
+    let outside = with_handle("sust.p.1d.b32.trap [%x20, {5}], %r1;");
+    let found = fault(launch(&outside, &memory, handle, &[0]));
+    assert!(found.to_string().contains("1 rows of 10 bytes"), "{found}");
+    // Its type is that of the surface, where that has one.
+    let reduce = with_handle("mov.b32 %r1, -7; sured.p.min.1d.b32.trap [%x20, {1}], %r1;");
+    let found = fault(launch(&reduce, &memory, handle, &[0]));
+    assert!(found.to_string().contains("2 of S8"), "{found}");
+    for (format, wanted) in [(TexelFormat::S32, -7), (TexelFormat::U32, 0x0909_0909)] {
+        memory.write(address, &[9; 64]).expect("in bounds");
+        let image = Image::packed(address, ImageKind::Line, (format, 1), [5, 1, 1]);
+        let handle = memory.create_surface(image).expect("sound");
+        launch(&reduce, &memory, handle, &[0]).expect("runs");
+        let mut found = [0; 8];
+        memory.read(address, &mut found).expect("in bounds");
+        assert_eq!(found[..4], [9; 4]);
+        assert_eq!(found[4..], i32::to_le_bytes(wanted), "{format:?}");
+    }
+}
+
+#[test]
+fn normalised_formats_are_read_as_floats() {
+    let memory = Memory::with_capacity(1 << 20);
+    let address = memory.alloc(16).expect("room");
+    memory
+        .write(address, &[0, 51, 255, 0x81])
+        .expect("in bounds");
+    for (format, channels, wanted) in [
+        (TexelFormat::Unorm8, 4, [0.0, 0.2, 1.0, 129.0 / 255.0]),
+        (
+            TexelFormat::Snorm8,
+            4,
+            [0.0, 51.0 / 127.0, -1.0 / 127.0, -1.0],
+        ),
+        (
+            TexelFormat::Unorm16,
+            2,
+            [13056.0 / 65535.0, 33279.0 / 65535.0, 0.0, 0.0],
+        ),
+    ] {
+        let image = Image::packed(address, ImageKind::Line, (format, channels), [1; 3]);
+        let sampler = Sampler {
+            filter: Filter::Linear,
+            ..Sampler::default()
+        };
+        let handle = texture(&memory, image, sampler);
+        let kernel = with_handle(
+            "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [%x20, {0}];
+             st.global.v4.b32 [%base], {%r1, %r2, %r3, %r4};",
+        );
+        let found = launch(&kernel, &memory, handle, &[0; 4]).expect("runs");
+        assert_eq!(found, wanted.map(f32::to_bits), "{format:?}");
+    }
+}
+
 #[test]
 fn wrong_handles_are_faults() {
     let memory = Memory::with_capacity(1 << 20);

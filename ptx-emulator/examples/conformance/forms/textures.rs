@@ -139,7 +139,10 @@ pub const FORMS: &[Family] = &[
     ("suld.b.2d.v4.b32.trap", "{r,r,r,r},[x,{r,r}]"),
     ("sust.b.[2d|a1d].b32.[trap|clamp|zero]", "[x,{r,r}],r"),
     ("sust.b.3d.v4.b32.trap", "[x,{r,r,r,r}],{r,r,r,r}"),
+    ("sust.p.[2d|a1d].b32.[trap|clamp|zero]", "[x,{r,r}],r"),
+    ("sust.p.2d.v2.b32.trap", "[x,{r,r}],{r,r}"),
     ("sust.p.2d.v4.b32.trap", "[x,{r,r}],{r,r,r,r}"),
+    ("sured.p.[add|min|max|and|or].2d.b32.trap", "[x,{r,r}],r"),
     (
         "sured.b.[add|min|max].2d.[u32|s32].[trap|clamp|zero]",
         "[x,{r,r}],r",
