@@ -259,11 +259,11 @@ impl<
     #[inline(always)]
     fn position() -> Position {
         let t = thread::thread_idx_x();
-        let (along_k, vectors) = (THREADS_ALONG_K as u32, Self::ROW_VECTORS as u32);
+        let (neighbours, vectors) = (THREADS_ALONG_K as u32, Self::ROW_VECTORS as u32);
         match LAYOUT {
             layout::K_MAJOR => Position {
-                k: t % along_k,
-                i: t / along_k,
+                k: t % neighbours,
+                i: t / neighbours,
             },
             layout::MN_MAJOR => Position {
                 k: t / vectors,

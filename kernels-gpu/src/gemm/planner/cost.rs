@@ -246,8 +246,8 @@ pub(super) const COPY_LAUNCH: f64 = 4000.0;
 pub(super) const COPY_BYTES_PER_CLOCK: f64 = 800.0;
 
 /// Clocks of a launch that copies operands for a persistent kernel, of a second such launch, and
-/// bytes that they move in a clock: fitted, with [`UNALIGNED_C`], to times on an H200 of 77 products
-/// drawn at random, beside those that the model gives their kernels.
+/// bytes that they move in a clock: fitted, with [`UNALIGNED_C`], to times on an H200 of 77
+/// products drawn at random, beside those that the model gives their kernels.
 pub(super) const PACK_LAUNCH: f64 = 4900.0;
 /// See [`PACK_LAUNCH`].
 pub(super) const SECOND_PACK_LAUNCH: f64 = 10_000.0;
@@ -260,8 +260,8 @@ pub(super) const UNALIGNED_C: [f64; 2] = [0.0008, 0.0021];
 
 /// Tiles of 16-bit elements whose operands are unaligned. Fitted to times of 51 products on an
 /// H200, with those of TF32, and corrected by those of 54 others, which include tiles of 64 × 128,
-/// and by those of 77 more for C whose rows are of vectors. Those of 8 bits and of f32 in terms were
-/// not measured.
+/// and by those of 77 more for C whose rows are of vectors. Those of 8 bits and of f32 in terms
+/// were not measured.
 pub(super) const UNALIGNED_16: &[TileCost] = &unaligned(1.7);
 
 /// The same for TF32.

@@ -37,8 +37,8 @@ pub struct GemmProblem {
     pub vectors: [bool; 2],
     /// Whether the rows of A and B, as they are stored, start at multiples of 16 bytes.
     pub aligned_rows: [bool; 2],
-    /// Bytes at whose multiples the rows of A and B begin where a kernel loads them, behind the first
-    /// one: a power of two, 128 at most.
+    /// Bytes at whose multiples the rows of A and B begin where a kernel loads them, behind the
+    /// first one: a power of two, 128 at most.
     pub row_alignment: [u32; 2],
     /// Whether an operator is fused with the product: see
     /// [`FusionParams`](super::epilogue::fusion::FusionParams). No reduction kernel has one.

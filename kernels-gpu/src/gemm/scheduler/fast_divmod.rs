@@ -13,7 +13,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastDivmod {
     /// ⌈2³¹⁺ᴸ / d⌉, which is less than 2³².
-    multiplier: u32,
+    magic: u32,
     /// 31 + L.
     shift: u32,
 }
@@ -25,7 +25,7 @@ impl FastDivmod {
         let divisor = if divisor == 0 { 1 } else { divisor };
         let shift = 31 + divisor.next_power_of_two().trailing_zeros();
         FastDivmod {
-            multiplier: (1u64 << shift).div_ceil(divisor as u64) as u32,
+            magic: (1u64 << shift).div_ceil(divisor as u64) as u32,
             shift,
         }
     }
@@ -33,7 +33,7 @@ impl FastDivmod {
     /// Quotient and remainder of `x`, less than 2³¹, by `divisor`, that of [`new`](Self::new).
     #[inline(always)]
     pub const fn divmod(self, x: u32, divisor: u32) -> (u32, u32) {
-        let product = x as u64 * self.multiplier as u64;
+        let product = x as u64 * self.magic as u64;
         let quotient = (product >> self.shift) as u32;
         (quotient, x.wrapping_sub(quotient.wrapping_mul(divisor)))
     }

@@ -380,7 +380,7 @@ unsafe fn store_direct<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
     }
 }
 
-/// The same without a source, of rows that begin anywhere: the four lanes of a row exchange their
+/// The same without a source, of rows that begin anywhere: the four threads of a row exchange
 /// elements, so that a store covers four neighbours of 8 rows, not one of each vec4.
 ///
 /// # Safety

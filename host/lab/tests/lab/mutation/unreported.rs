@@ -46,7 +46,12 @@ const TF32_AS_IT_LIES: &[&str] = &[
     "gemm_90_tf32_128x32_any",
 ];
 const I8_AS_IT_LIES: &[&str] = &["gemm_i8_64x64_any"];
-const OF_16_BITS_AS_IT_LIES: &[&str] = &["gemm_90_bf16_64x64_any", "gemm_90_f16_64x64_any"];
+const OF_16_BITS_AS_IT_LIES: &[&str] = &[
+    "gemm_bf16_64x64_any",
+    "gemm_f16_64x64_any",
+    "gemm_90_bf16_64x64_any",
+    "gemm_90_f16_64x64_any",
+];
 const SPLIT_AS_IT_LIES: &[&str] = &["gemm_f32_split_64x64_any"];
 
 /// Reduction kernels of split-K.
@@ -203,7 +208,7 @@ const ELSEWHERE: &[Unreported] = &[
                 shifted out, and no operand here ends within one that these copies load.",
     },
     Unreported {
-        kernels: &[&["pack_both_8"], COPIES_BY_WARPS],
+        kernels: &[COPIES_OF_BOTH, COPIES_BY_WARPS],
         kind: "guard",
         source: "pack_rows: U32x4::load_global_if(second, is_loaded && of_two),",
         copies: &[0, 1],
