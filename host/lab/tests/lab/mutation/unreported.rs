@@ -141,6 +141,13 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "The same.",
     },
     Unreported {
+        kernels: &[OF_16_BITS_AS_IT_LIES],
+        kind: "guard",
+        source: "multistage: for _ in 0..k_tiles {",
+        copies: &[1],
+        reason: "Whether A is read element by element: that is right where words would do as well.",
+    },
+    Unreported {
         kernels: &[I8, FP8],
         kind: "guard",
         source: "warp_specialized: if rows < end {",
@@ -191,6 +198,13 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same.",
     },
     Unreported {
+        kernels: &[OF_16_BITS_AS_IT_LIES],
+        kind: "barrier",
+        source: "unaligned: register |= neighbours[e] << (8 * E::ELEMENT_BYTES * e);",
+        copies: &[0],
+        reason: "The same.",
+    },
+    Unreported {
         kernels: &[&["gemm_i8_64x64_nt"]],
         kind: "guard",
         source: "staged: let row = top + first + i * rows;",
@@ -216,14 +230,14 @@ const ELSEWHERE: &[Unreported] = &[
                 matrix too, and is shifted out.",
     },
     Unreported {
-        kernels: &[&["pack_both_8", "pack_transposed_8"]],
+        kernels: &[&["pack_both_8", "pack_both_16", "pack_transposed_8"]],
         kind: "guard",
         source: "pack: *to.wrapping_add(column * pack.to_pitch as usize + row) = element;",
         copies: &[0],
         reason: "Whether a row is one of the source: one behind it goes to the copy's padding.",
     },
     Unreported {
-        kernels: &[&["pack_both_8", "pack_transposed_8"]],
+        kernels: &[&["pack_both_8", "pack_both_16", "pack_transposed_8"]],
         kind: "guard",
         source: "pack: unsafe { *tile.wrapping_add(offset) = elements[i] };",
         copies: &[0],
