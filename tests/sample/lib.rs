@@ -26,7 +26,7 @@ pub enum Sample {
     Drawn {
         /// Any text.
         seed: String,
-        /// Of the sample, one case in this many.
+        /// Of the largest sample, one case in this many.
         one_in: u64,
     },
 }
@@ -42,8 +42,8 @@ impl Sample {
         let seed = variable(SEED);
         match variable(EXTENT).as_str() {
             "full" => Sample::Full,
-            "sample" => Sample::Drawn { seed, one_in: 1 },
-            "" | "quick" => Sample::Drawn { seed, one_in: 4 },
+            "sample" => Sample::Drawn { seed, one_in: 2 },
+            "" | "quick" => Sample::Drawn { seed, one_in: 8 },
             other => panic!("{EXTENT}={other} is unknown: use `full`, `sample` or `quick`"),
         }
     }

@@ -4,7 +4,7 @@ use super::float8::{Float8Operands, Scales};
 use super::operand::Oriented;
 use super::{DeviceLimits, EightBit, Fusion, GemmInput, PlanError, Precision};
 use kernels_gpu::gemm::epilogue::convert::c_type;
-use kernels_gpu::gemm::planner::{GemmProblem, KernelSet};
+use kernels_gpu::gemm::planner::{self, GemmProblem, KernelSet};
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
 
 /// A GEMM of row-major matrices whose A and B are of `T`. A column-major product is the
@@ -165,10 +165,9 @@ impl<T: GemmInput> Description<T> {
             && (self.batch == 1 || self.strides[matrix].is_multiple_of(elements.into()))
     }
 
-    /// Bytes at whose multiples rows of A or B lie behind the first one, 128 at most.
+    /// [`planner::row_alignment`] of A or B as it is stored.
     fn row_alignment(&self, matrix: usize) -> u32 {
-        let bytes = u64::from(self.leading[matrix]) * size_of::<T>() as u64;
-        1 << (bytes | 128).trailing_zeros()
+        planner::row_alignment(u64::from(self.leading[matrix]) * size_of::<T>() as u64)
     }
 
     /// Bytes of an element of C.

@@ -10,7 +10,7 @@ use crate::launch::{Region, TensorMap};
 use crate::plan::Plan;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
-use kernels_gpu::gemm::planner::{self, GemmProblem, OperandCopies};
+use kernels_gpu::gemm::planner::{self, GemmProblem, LINE_BYTES, OperandCopies};
 use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
@@ -18,9 +18,6 @@ use kernels_gpu::gemm::wgmma::{boxes::OperandBoxes, multicast, stage};
 
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
 const ROW_BYTES: u32 = 16;
-
-/// Bytes of a line of the L2 cache.
-const LINE_BYTES: u32 = 128;
 
 /// What operands in the workspace begin at multiples of, in bytes.
 const OPERAND_ALIGN: u64 = 256;
@@ -251,8 +248,7 @@ impl<T: GemmInput> Oriented<T> {
         if self.element_bytes() == 1 {
             return false;
         }
-        let bytes = u64::from(self.product.leading[side]) * u64::from(self.element_bytes());
-        let alignment = 1 << (bytes | u64::from(LINE_BYTES)).trailing_zeros();
+        let alignment = self.alignment_of_rows(self.product.leading[side]);
         let [m, n, k] = self.product.extents;
         let [rows, others] = [[m, n], [n, m]][side];
         planner::is_copied_to_lines(
@@ -274,8 +270,12 @@ impl<T: GemmInput> Oriented<T> {
             true => self.product.leading[side],
             false => self.padding(),
         };
-        let bytes = u64::from(elements) * u64::from(self.element_bytes());
-        1 << (bytes | u64::from(LINE_BYTES)).trailing_zeros()
+        self.alignment_of_rows(elements)
+    }
+
+    /// The same where rows are `elements` elements apart.
+    fn alignment_of_rows(&self, elements: u32) -> u32 {
+        planner::row_alignment(u64::from(elements) * u64::from(self.element_bytes()))
     }
 
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not

@@ -186,14 +186,21 @@ fn shown((file, line): &(PathBuf, usize), root: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
+
+    /// This repository, which takes a while to read.
+    static DESCRIBED: LazyLock<(Repository, Vec<Described>)> = LazyLock::new(|| {
+        let repository = Repository::here().unwrap();
+        let crates = described(&repository).unwrap();
+        (repository, crates)
+    });
 
     #[test]
     fn the_picture_in_architecture_md_is_current() {
-        let repository = Repository::here().unwrap();
-        let crates = described(&repository).unwrap();
-        let rules = Rules::read(&repository).unwrap();
+        let (repository, crates) = &*DESCRIBED;
+        let rules = Rules::read(repository).unwrap();
         let document = repository.read(DOCUMENT).unwrap();
-        let current = with_picture(&document, &picture::picture(&crates, &rules)).unwrap();
+        let current = with_picture(&document, &picture::picture(crates, &rules)).unwrap();
         assert!(
             current == document,
             "{DOCUMENT} is out of date: run `cargo xtask architecture`"
@@ -202,10 +209,9 @@ mod tests {
 
     #[test]
     fn the_rules_hold() {
-        let repository = Repository::here().unwrap();
-        let crates = described(&repository).unwrap();
-        let rules = Rules::read(&repository).unwrap();
-        let findings = rules::findings(&crates, &rules, repository.root());
+        let (repository, crates) = &*DESCRIBED;
+        let rules = Rules::read(repository).unwrap();
+        let findings = rules::findings(crates, &rules, repository.root());
         assert!(findings.is_empty(), "{}", findings.join("\n"));
     }
 

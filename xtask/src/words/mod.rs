@@ -13,7 +13,7 @@ use crate::output;
 use crate::repository::Repository;
 use anyhow::{Result, bail};
 use scan::{Identifier, Scan, scan};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt::Write;
 use table::{Table, Word};
 
@@ -101,7 +101,7 @@ fn count(repository: &Repository, table: &Table) -> Result<Count> {
 fn count_in(files: &[(String, String)], table: &Table) -> Count {
     let mut hits: Vec<Vec<Hit>> = table.words.iter().map(|_| Vec::new()).collect();
     let mut used = vec![false; table.allowed.len()];
-    let mut known = BTreeMap::new();
+    let mut known: Vec<Known> = vec![Default::default(); table.words.len()];
     for (file, text) in files {
         let Some(scan) = scan(file, text) else {
             continue;
@@ -112,7 +112,7 @@ fn count_in(files: &[(String, String)], table: &Table) -> Count {
             if !word.applies_to(file) {
                 continue;
             }
-            for line in places(word, index, file, &scan, &mut known) {
+            for line in places(word, file, &scan, &mut known[index]) {
                 let text = lines
                     .get(line.saturating_sub(1))
                     .copied()
@@ -148,14 +148,12 @@ fn count_in(files: &[(String, String)], table: &Table) -> Count {
     Count { hits, unused }
 }
 
-/// Lines of a file where a word is. `known` holds the answers for identifiers met before.
-fn places(
-    word: &Word,
-    index: usize,
-    file: &str,
-    scan: &Scan,
-    known: &mut BTreeMap<(usize, String), bool>,
-) -> Vec<usize> {
+/// For each pattern of a word that identifiers are compared with: whether it matches those that
+/// were met before.
+type Known = [HashMap<String, bool>; 3];
+
+/// Lines of a file where a word is.
+fn places(word: &Word, file: &str, scan: &Scan, known: &mut Known) -> Vec<usize> {
     let mut lines = Vec::new();
     if table::matches_any(&word.paths, file) {
         lines.push(1);
@@ -169,12 +167,14 @@ fn places(
         (&word.functions, |identifier| identifier.is_function),
         (&word.defined_once, |identifier| identifier.defines_type),
     ];
-    for (pattern, (regex, applies)) in patterns.into_iter().enumerate() {
+    for ((regex, applies), known) in patterns.into_iter().zip(known) {
         let Some(regex) = regex else { continue };
         for identifier in scan.identifiers.iter().filter(|each| applies(each)) {
-            let matches = *known
-                .entry((3 * index + pattern, identifier.name.clone()))
-                .or_insert_with(|| regex.is_match(&identifier.name));
+            let matches = known.get(&identifier.name).copied().unwrap_or_else(|| {
+                let matches = regex.is_match(&identifier.name);
+                known.insert(identifier.name.clone(), matches);
+                matches
+            });
             if matches {
                 lines.push(identifier.line);
             }

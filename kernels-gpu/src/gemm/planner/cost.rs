@@ -6,15 +6,23 @@
 //! are of the hardware that only it uses: several blocks on an SM, or TMA, clusters and overlapping
 //! launches.
 //!
-//! The constants are fitted to times on an H200: those of `wgmma` and of GEMVs to
-//! `results/h200/tuning/ways-*.txt`, those of f32 and f64 to times of GEMMs drawn at random, whose
-//! operands are not in the cache (278 of f32, `f32-fit.txt`; 75 of f64, `f64-fit.txt`). Where the
-//! costs of f32 are fitted to four fifths of its GEMMs, the planner's choice takes 1.012 times as
-//! long as the fastest for the others; in f64, for 40 others, 1.011 times: geometric means. What
-//! GEMV T loses when it reads again is fitted to its times since blocks that read the same start
-//! side by side. Other GPUs have other rates, but much the same ratios.
+//! The constants are fitted to times on an H200: those of GEMVs to
+//! `results/h200/tuning/ways-*.txt`, those of f32, f64 and `wgmma` to times of GEMMs drawn at
+//! random, whose operands are not in the cache (278 of f32, `f32-fit.txt`; 75 of f64,
+//! `f64-fit.txt`; 524 of bf16 and TF32, `wgmma-fit.txt`). Where the costs of f32 are fitted to four
+//! fifths of its GEMMs, the planner's choice takes 1.012 times as long as the fastest for the
+//! others; in f64, for 40 others, 1.011 times; of `wgmma`, for the half that is not fitted, 1.020
+//! times: geometric means. What GEMV T loses when it reads again is fitted to its times since
+//! blocks that read the same start side by side. Other GPUs have other rates, but much the same
+//! ratios.
+
+mod gemv;
+mod persistent;
 
 use crate::gemm::tile_config::TileConfig;
+pub(super) use gemv::GemvCost;
+pub use persistent::{LINE_BYTES, is_copied_to_lines, row_alignment};
+pub(super) use persistent::*;
 
 /// What launches of one kind take.
 #[derive(Clone, Copy)]
@@ -112,32 +120,6 @@ pub(super) const GRID_F64: LaunchCost = LaunchCost {
     unaligned_bytes: 1295.0,
 };
 
-/// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
-/// it reads, the reduction kernel the bytes of all splits.
-pub(super) const PERSISTENT: LaunchCost = LaunchCost {
-    start: 4000.0,
-    last_block: ReductionCost::new(1800.0, 0.0, 12.5 / COLUMN_BYTES),
-    alone: 1.0,
-    uneven: 0.0,
-    kernel: ReductionCost::new(6700.0, 1500.0, 0.0031 / 4.0),
-    // Their own terms count what they load: see `BYTES_PER_CLOCK`.
-    memory_bytes: f64::INFINITY,
-    unaligned_bytes: f64::INFINITY,
-};
-
-/// The reduction by blocks of a cluster, which read each other's shared memory.
-pub(super) const CLUSTER: ReductionCost = ReductionCost::new(1800.0, 0.0, 10.5 / COLUMN_BYTES);
-
-/// The reduction kernel of `wgmma` where its blocks fit beside those of the GEMM: they have started
-/// when it ends.
-pub(super) const KERNEL_BESIDE: ReductionCost = ReductionCost {
-    start: 3200.0,
-    ..PERSISTENT.kernel
-};
-
-/// Bytes of a column of 128 partial sums.
-const COLUMN_BYTES: f64 = 512.0;
-
 /// Warp schedulers of an SM.
 const SCHEDULERS: u64 = 4;
 
@@ -169,29 +151,6 @@ pub(super) const ELEMENTS_F64: [f64; 2] = [0.115, 0.011];
 
 /// What the main loop of f32 takes longer for a K-major operand in tiles that have an SM alone.
 pub(super) const K_MAJOR_ALONE_F32: f64 = 0.036;
-
-/// Clocks of the barrier of a multicast cluster.
-pub(super) const CLUSTER_BARRIER: f64 = 760.0;
-
-/// Clocks of a persistent grid's tail split besides its k-tiles: its block's prologue and its
-/// partial sums.
-pub(super) const TAIL: f64 = 7000.0;
-
-/// Bytes of A and B that come from device memory in a clock.
-pub(super) const BYTES_PER_CLOCK: f64 = 2100.0;
-
-/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole
-/// where A has fewer rows than the highest tiles.
-pub(super) const ABSENT_ROW: f64 = 3.0;
-
-/// What a column takes longer in a k-tile where blocks are at different k, and hit the L2 cache
-/// less.
-pub(super) const COLUMN_AT_OTHER_K: f64 = 0.1;
-/// The same where stream-K tiles come before data-parallel ones: blocks are then at any k for a
-/// while.
-pub(super) const COLUMN_AT_ANY_K: f64 = 1.9;
-/// What a byte of partial sums takes longer then.
-pub(super) const PARTIAL_BYTE_AT_ANY_K: f64 = 10.8 / COLUMN_BYTES;
 
 /// Grid tiles of f32. The last entry is for sizes that are not listed.
 pub(super) const F32: &[TileCost] = &[
@@ -245,19 +204,6 @@ pub(super) const COPY_LAUNCH: f64 = 4000.0;
 /// See [`COPY_LAUNCH`].
 pub(super) const COPY_BYTES_PER_CLOCK: f64 = 800.0;
 
-/// Clocks of a launch that copies operands for a persistent kernel, of a second such launch, and
-/// bytes that they move in a clock: fitted, with [`UNALIGNED_C`], to times on an H200 of 77
-/// products drawn at random, beside those that the model gives their kernels.
-pub(super) const PACK_LAUNCH: f64 = 4900.0;
-/// See [`PACK_LAUNCH`].
-pub(super) const SECOND_PACK_LAUNCH: f64 = 10_000.0;
-/// See [`PACK_LAUNCH`].
-pub(super) const PACK_BYTES_PER_CLOCK: f64 = 2200.0;
-
-/// Clocks of an element of C that a persistent kernel stores to rows that TMA does not take: of
-/// products of elements of 2 bytes, and of 4.
-pub(super) const UNALIGNED_C: [f64; 2] = [0.0008, 0.0021];
-
 /// Tiles of 16-bit elements whose operands are unaligned. Fitted to times of 51 products on an
 /// H200, with those of TF32, and corrected by those of 54 others, which include tiles of 64 × 128,
 /// and by those of 77 more for C whose rows are of vectors. Those of 8 bits and of f32 in terms
@@ -283,87 +229,6 @@ const fn unaligned(rate: f64) -> [TileCost; 5] {
         TileCost::at_rate([64, 64], rate, 5290.0, 2.4).unaligned_c(2600.0),
     ]
 }
-
-/// Persistent tiles. Those of few columns are bound by shared memory.
-pub(super) const WGMMA: &[TileCost] = &[
-    TileCost::of_columns([128, 256, 1], 4.43, 25.4),
-    TileCost::of_columns([128, 192, 1], 4.35, 30.7),
-    TileCost::of_columns([128, 128, 1], 4.85, 30.3),
-    TileCost::of_columns([128, 64, 1], 6.37, 37.1),
-    TileCost::of_columns([64, 192, 2], 2.50, 24.9),
-    TileCost::of_columns([64, 96, 2], 3.75, 21.0),
-    TileCost::of_columns([64, 64, 2], 3.94, 21.4),
-];
-
-/// The same for elements of 8 bits, beside what the L2 cache takes: fitted to 1,000 times of 71
-/// products of E4M3 on an H100.
-pub(super) const WGMMA_8: &[TileCost] = &[
-    TileCost::of_columns([128, 256, 1], 4.8, 31.0),
-    TileCost::of_columns([128, 256, 2], 5.1, 24.0),
-    TileCost::of_columns([128, 192, 1], 5.0, 29.0),
-    TileCost::of_columns([128, 192, 2], 5.2, 23.2),
-    TileCost::of_columns([128, 128, 1], 5.2, 28.8),
-    TileCost::of_columns([128, 128, 2], 5.9, 23.4),
-    TileCost::of_columns([128, 64, 1], 9.3, 29.2),
-    TileCost::of_columns([64, 128, 2], 3.6, 19.0),
-    TileCost::of_columns([64, 64, 2], 6.2, 22.4),
-];
-
-/// Lines of 128 bytes that the L2 cache delivers in a clock, to all SMs. Fitted with them.
-pub(super) const L2_LINES_PER_CLOCK: f64 = 54.0;
-
-/// Lines that a row of 128 bytes of a k-tile counts as, where rows begin at multiples of
-/// `alignment` bytes. Some rows are then of two lines, and from 16 bytes on of five sectors of 32
-/// bytes.
-pub(super) fn row_lines(alignment: u32) -> f64 {
-    match alignment {
-        128.. => 1.0,
-        64.. => 1.35,
-        32.. => 1.6,
-        _ => 2.36,
-    }
-}
-
-/// Whether a copy of an operand, whose rows begin at multiples of `alignment` bytes, to rows that
-/// begin at lines takes half of the time that it saves at most. The operand has `rows` rows or
-/// columns of `k` elements, in each matrix of a batch, and tiles of `others` columns or rows load
-/// them.
-pub fn is_copied_to_lines(
-    alignment: u32,
-    [rows, others, k, batch]: [u32; 4],
-    element_bytes: u32,
-) -> bool {
-    let bytes = [rows, k, batch, element_bytes].map(f64::from);
-    let bytes: f64 = bytes.into_iter().product();
-    let times = f64::from(others.div_ceil(LINES_TILE));
-    let lines = bytes / f64::from(LINE_BYTES) * times * (row_lines(alignment) - 1.0);
-    let copy = PACK_LAUNCH + 2.0 * bytes / PACK_BYTES_PER_CLOCK;
-    lines / L2_LINES_PER_CLOCK > 2.0 * copy
-}
-
-/// Bytes of a line of the L2 cache.
-const LINE_BYTES: u32 = 128;
-
-/// Columns of the tiles that [`is_copied_to_lines`] counts.
-const LINES_TILE: u32 = 192;
-
-/// The same for f32 in terms of bf16: six products of each k-tile. Fitted to times of 60 products
-/// on an H200, drawn at random, beside what their launches take; half of them alone predict the
-/// others to 6 %.
-pub(super) const WGMMA_F32_SPLIT: &[TileCost] = &[
-    TileCost::of_columns([128, 192, 1], 6.0 * 4.5, 30.7),
-    TileCost::of_columns([128, 128, 1], 6.0 * 4.9, 30.3),
-    TileCost::of_columns([128, 64, 1], 6.0 * 6.4, 37.1),
-];
-
-/// Clocks of the three launches beside that of a GEMM in terms. Fitted with it.
-pub(super) const SPLIT_LAUNCHES: f64 = 13_000.0;
-/// Bytes that the first two move for an element of A or B. Fitted with it.
-pub(super) const SPLIT_BYTES: f64 = 10.4;
-/// Clocks for an element of C: of its store, and of the tiles of the last launch. Fitted with it.
-pub(super) const SPLIT_ELEMENT_OF_C: f64 = 0.0021;
-/// The same where TMA cannot store C.
-pub(super) const SPLIT_ELEMENT_OF_UNALIGNED_C: f64 = 0.0037;
 
 impl ReductionCost {
     const fn new(start: f64, round: f64, byte: f64) -> Self {
@@ -463,81 +328,4 @@ pub(super) fn overlapped(one: f64, other: f64) -> f64 {
     let (longer, shorter) = (one.max(other), one.min(other));
     let ratio = shorter / longer.max(1.0);
     longer + shorter * ratio * ratio * ratio / 8.0
-}
-
-/// Bytes that GEMVs load in a clock, and the blocks on each SM that this takes.
-const GEMV_BYTES_PER_CLOCK: f64 = 2200.0;
-const GEMV_SATURATING_BLOCKS: f64 = 1.5;
-
-/// Clocks of a GEMV's prologue and epilogue in each wave, and of the fix-up by its last blocks.
-const GEMV_WAVE: f64 = 1500.0;
-const GEMV_FIX_UP: f64 = 5000.0;
-
-/// The share of the long operand's bytes that costs as much as if it came from memory when they are
-/// read again, of GEMV N and GEMV T.
-const AGAIN: [f64; 2] = [0.5, 0.6];
-
-/// What GEMV T loses where the short operand has several rows, which it loads for each column.
-const SEVERAL_ROWS_T: f64 = 0.3;
-
-/// The same in addition for each byte of a row of the short operand where that is MN-major: the
-/// lanes of a warp load elements that are rows apart. From times on an H200 of n from 2 to 8.
-const SHORT_ROW_BYTE_T: f64 = 0.05;
-
-/// What GEMV T loses with split-K: its warps have less to do then.
-const SPLIT_K_T: f64 = 0.2;
-
-/// What GEMVs lose where rows of the long operand are not of whole vectors.
-const NO_VECTORS: f64 = 0.5;
-
-/// A GEMM with a short side, as the GEMV kernels compute it.
-pub(super) struct GemvCost {
-    /// Bytes of the long operand.
-    pub bytes: f64,
-    /// Whether the long operand is K-major: GEMV T.
-    pub k_major: bool,
-    /// Whether its rows are of whole vectors.
-    pub vectors: bool,
-    /// Whether the short side is longer than 1.
-    pub several: bool,
-    /// Bytes of a row of the short operand, as it is stored, where it is MN-major; otherwise 0.
-    pub short_row_bytes: u32,
-    /// Times that the long operand is read.
-    pub passes: u32,
-    /// Split-K factor.
-    pub splits: u32,
-    /// Blocks of the grid.
-    pub blocks: u64,
-    /// Blocks that fit on an SM.
-    pub blocks_per_sm: u64,
-    /// SMs.
-    pub multiprocessors: u32,
-}
-
-impl GemvCost {
-    /// Clocks from the launch to the end.
-    pub fn clocks(&self) -> f64 {
-        let is_split = self.splits > 1;
-        let again = 1.0
-            + AGAIN[usize::from(self.k_major)] * f64::from(self.passes - 1)
-            + f64::from(self.k_major && self.several) * SEVERAL_ROWS_T
-            + f64::from(self.k_major && self.several)
-                * f64::from(self.short_row_bytes)
-                * SHORT_ROW_BYTE_T
-            + f64::from(self.k_major && is_split) * SPLIT_K_T
-            + f64::from(!self.vectors) * NO_VECTORS;
-        // The last wave leaves SMs idle; too few blocks have too few loads in flight.
-        let multiprocessors = f64::from(self.multiprocessors);
-        let wave = self.blocks_per_sm * u64::from(self.multiprocessors);
-        let waves = self.blocks.div_ceil(wave);
-        let longer = if self.blocks < wave {
-            (GEMV_SATURATING_BLOCKS * multiprocessors / self.blocks as f64).max(1.0)
-        } else {
-            (waves * wave) as f64 / self.blocks as f64
-        };
-        GRID.start
-            + waves as f64 * GEMV_WAVE
-            + self.bytes * again * longer / GEMV_BYTES_PER_CLOCK
-            + f64::from(is_split) * GEMV_FIX_UP
-    }
 }

@@ -5,11 +5,14 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `kernel_set.rs` | the kernels of each element type |
+//! | `kernel_set.rs` | the kernels of an element type, and the choice among their plans |
+//! | `kernel_set/elements.rs` | the kernels of each element type |
 //! | `grid.rs` | candidates of the SIMT, `mma.sync` and GEMV kernels, one work unit a block |
 //! | `persistent.rs` | candidates of the `wgmma` kernels, whose blocks are persistent |
 //! | `grouped.rs` | what a list of GEMMs takes in one launch |
-//! | `cost.rs` | the cost model of all |
+//! | `cost.rs` | the cost model, and what grids take |
+//! | `cost/persistent.rs` | what persistent kernels and the copies of their operands take |
+//! | `cost/gemv.rs` | what a GEMV takes |
 
 mod cost;
 mod grid;
@@ -17,7 +20,7 @@ mod grouped;
 pub mod kernel_set;
 mod persistent;
 
-pub use cost::is_copied_to_lines;
+pub use cost::{LINE_BYTES, is_copied_to_lines, row_alignment};
 pub use kernel_set::{KernelSet, OperandCopies};
 
 use super::scheduler::persistent::{ReductionMode, TileSchedulerParams};

@@ -1,0 +1,158 @@
+//! What persistent kernels take, and the copies of their operands.
+
+use super::{LaunchCost, ReductionCost, TileCost};
+
+/// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
+/// it reads, the reduction kernel the bytes of all splits.
+pub const PERSISTENT: LaunchCost = LaunchCost {
+    start: 4750.0,
+    last_block: ReductionCost::new(1940.0, 0.0, 15.1 / COLUMN_BYTES),
+    alone: 1.0,
+    uneven: 0.0,
+    kernel: ReductionCost::new(7120.0, 1750.0, 0.0031 / 4.0),
+    // Their own terms count what they load: see `BYTES_PER_CLOCK`.
+    memory_bytes: f64::INFINITY,
+    unaligned_bytes: f64::INFINITY,
+};
+
+/// The reduction by blocks of a cluster, which read each other's shared memory.
+pub const CLUSTER: ReductionCost = ReductionCost::new(2140.0, 0.0, 9.5 / COLUMN_BYTES);
+
+/// The reduction kernel of `wgmma` where its blocks fit beside those of the GEMM: they have started
+/// when it ends.
+pub const KERNEL_BESIDE: ReductionCost = ReductionCost {
+    start: 3630.0,
+    ..PERSISTENT.kernel
+};
+
+/// Bytes of a column of 128 partial sums.
+const COLUMN_BYTES: f64 = 512.0;
+
+/// Clocks of the barrier of a multicast cluster.
+pub const CLUSTER_BARRIER: f64 = 280.0;
+
+/// Clocks of a persistent grid's tail split besides its k-tiles: its block's prologue and its
+/// partial sums.
+pub const TAIL: f64 = 9400.0;
+
+/// Bytes of A and B that come from device memory in a clock.
+pub const BYTES_PER_CLOCK: f64 = 2060.0;
+
+/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole
+/// where A has fewer rows than the highest tiles.
+pub const ABSENT_ROW: f64 = 2.2;
+
+/// What a column takes longer in a k-tile where blocks are at different k, and hit the L2 cache
+/// less.
+pub const COLUMN_AT_OTHER_K: f64 = 0.29;
+/// The same where stream-K tiles come before data-parallel ones: blocks are then at any k for a
+/// while.
+pub const COLUMN_AT_ANY_K: f64 = 0.76;
+/// What a byte of partial sums takes longer then.
+pub const PARTIAL_BYTE_AT_ANY_K: f64 = 0.9 / COLUMN_BYTES;
+
+/// Persistent tiles, beside what the L2 cache takes. Those of few columns are bound by shared
+/// memory. Fitted, with the other costs of persistent kernels, to 2,500 times on an H200 of 262
+/// products of bf16 and TF32 drawn at random; for 262 others the planner's choice takes 1.020 times
+/// as long as the fastest, of persistent and unaligned tiles: a geometric mean.
+pub const WGMMA: &[TileCost] = &[
+    TileCost::of_columns([128, 256, 1], 3.75, 22.9),
+    TileCost::of_columns([128, 192, 1], 4.01, 26.2),
+    TileCost::of_columns([128, 128, 1], 4.40, 29.2),
+    TileCost::of_columns([128, 64, 1], 5.97, 35.4),
+    TileCost::of_columns([64, 192, 2], 2.39, 16.8),
+    TileCost::of_columns([64, 96, 2], 2.97, 22.3),
+    TileCost::of_columns([64, 64, 2], 3.61, 24.6),
+];
+
+/// Lines of 128 bytes that the L2 cache delivers in a clock to all SMs, for elements of 2 and 4
+/// bytes. Fitted with them.
+pub const L2_LINES_PER_CLOCK: f64 = 73.0;
+
+/// Persistent tiles of elements of 8 bits: fitted to 1,000 times of 71 products of E4M3 on an H100.
+pub const WGMMA_8: &[TileCost] = &[
+    TileCost::of_columns([128, 256, 1], 4.8, 31.0),
+    TileCost::of_columns([128, 256, 2], 5.1, 24.0),
+    TileCost::of_columns([128, 192, 1], 5.0, 29.0),
+    TileCost::of_columns([128, 192, 2], 5.2, 23.2),
+    TileCost::of_columns([128, 128, 1], 5.2, 28.8),
+    TileCost::of_columns([128, 128, 2], 5.9, 23.4),
+    TileCost::of_columns([128, 64, 1], 9.3, 29.2),
+    TileCost::of_columns([64, 128, 2], 3.6, 19.0),
+    TileCost::of_columns([64, 64, 2], 6.2, 22.4),
+];
+
+/// [`L2_LINES_PER_CLOCK`] of elements of 8 bits. Fitted with them.
+pub const L2_LINES_PER_CLOCK_8: f64 = 54.0;
+
+/// Bytes of a line of the L2 cache.
+pub const LINE_BYTES: u32 = 128;
+
+/// Bytes at whose multiples rows begin that are `pitch` bytes apart, behind the first one:
+/// [`LINE_BYTES`] at most.
+pub fn row_alignment(pitch: u64) -> u32 {
+    1 << (pitch | u64::from(LINE_BYTES)).trailing_zeros()
+}
+
+/// Lines that a row of 128 bytes of a k-tile counts as, where rows begin at multiples of
+/// `alignment` bytes. Some rows are then of two lines, and from 16 bytes on of five sectors of 32
+/// bytes.
+pub fn row_lines(alignment: u32) -> f64 {
+    match alignment {
+        128.. => 1.0,
+        64.. => 1.35,
+        32.. => 1.6,
+        _ => 2.36,
+    }
+}
+
+/// Whether a copy of an operand, whose rows begin at multiples of `alignment` bytes, to rows that
+/// begin at lines takes two thirds of the time that it saves at most. The operand has `rows` rows
+/// or columns of `k` elements, in each matrix of a batch, and tiles of `others` columns or rows
+/// load them.
+pub fn is_copied_to_lines(
+    alignment: u32,
+    [rows, others, k, batch]: [u32; 4],
+    element_bytes: u32,
+) -> bool {
+    let bytes = [rows, k, batch, element_bytes].map(f64::from);
+    let bytes: f64 = bytes.into_iter().product();
+    let times = f64::from(others.div_ceil(LINES_TILE));
+    let lines = bytes / f64::from(LINE_BYTES) * times * (row_lines(alignment) - 1.0);
+    let copy = PACK_LAUNCH + 2.0 * bytes / PACK_BYTES_PER_CLOCK;
+    lines / L2_LINES_PER_CLOCK > 1.5 * copy
+}
+
+/// Columns of the tiles that [`is_copied_to_lines`] counts.
+const LINES_TILE: u32 = 192;
+
+/// Persistent tiles of f32 in terms of bf16: six products of each k-tile. Fitted to times of 60
+/// products on an H200, drawn at random, beside what their launches take; half of them alone
+/// predict the others to 6 %.
+pub const WGMMA_F32_SPLIT: &[TileCost] = &[
+    TileCost::of_columns([128, 192, 1], 6.0 * 4.5, 30.7),
+    TileCost::of_columns([128, 128, 1], 6.0 * 4.9, 30.3),
+    TileCost::of_columns([128, 64, 1], 6.0 * 6.4, 37.1),
+];
+
+/// Clocks of the three launches beside that of a GEMM in terms. Fitted with it.
+pub const SPLIT_LAUNCHES: f64 = 12_250.0;
+/// Bytes that the first two move for an element of A or B. Fitted with it.
+pub const SPLIT_BYTES: f64 = 10.4;
+/// Clocks for an element of C: of its store, and of the tiles of the last launch. Fitted with it.
+pub const SPLIT_ELEMENT_OF_C: f64 = 0.0021;
+/// The same where TMA cannot store C.
+pub const SPLIT_ELEMENT_OF_UNALIGNED_C: f64 = 0.0037;
+
+/// Clocks of a launch that copies operands for a persistent kernel, of a second such launch, and
+/// bytes that they move in a clock: fitted to times on an H200 of 243 products drawn at random,
+/// beside those that the model gives their kernels.
+pub const PACK_LAUNCH: f64 = 5300.0;
+/// See [`PACK_LAUNCH`].
+pub const SECOND_PACK_LAUNCH: f64 = 4600.0;
+/// See [`PACK_LAUNCH`].
+pub const PACK_BYTES_PER_CLOCK: f64 = 2020.0;
+
+/// Clocks of an element of C that a persistent kernel stores to rows that TMA does not take: of
+/// products of elements of 2 bytes, and of 4. Fitted to 77 products drawn at random.
+pub const UNALIGNED_C: [f64; 2] = [0.0008, 0.0021];
