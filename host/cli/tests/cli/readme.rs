@@ -182,6 +182,7 @@ fn random_ratios(folder: &Path) -> String {
         ("", "16 to 8192"),
         ("aligned-", "multiples of 64 to 16384"),
         ("aligned-16-", "multiples of 16 to 16384"),
+        ("aligned-8-", "multiples of 8 to 8192"),
     ] {
         for kernel in [
             "sgemm",

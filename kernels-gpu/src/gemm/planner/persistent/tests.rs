@@ -62,11 +62,11 @@ fn few_tiles_of_many_k_tiles_are_stream_k_tiles() {
 #[test]
 fn many_partial_sums_are_added_up_by_a_reduction_kernel() {
     let plan = planned([768, 768, 16384]);
-    assert_eq!(plan.scheduler.splits, 5);
-    // 24 tiles of 2 × 24 vectors of the threads of a block.
+    assert_eq!(plan.scheduler.splits, 7);
+    // 18 tiles of 2 × 32 vectors of the threads of a block.
     assert_eq!(
         [plan.launch.grid[0], plan.launch.reduction.unwrap().grid[0]],
-        [120, 24 * 48]
+        [126, 18 * 64]
     );
     assert_eq!(plan.launch.zeroed_bytes, 0);
     assert!(plan.launch.workspace_bytes > 0);
@@ -87,7 +87,7 @@ fn idle_sms_take_tail_splits() {
     let plan = planned([768, 3072, 16384]);
     assert_eq!((plan.launch.grid[0], plan.scheduler.splits), (192, 2));
     assert!(
-        (192..200).contains(&plan.scheduler.head_k_tiles),
+        (192..=200).contains(&plan.scheduler.head_k_tiles),
         "{plan:?}"
     );
 }
@@ -113,7 +113,7 @@ fn memory_bound_gemms_are_not_split() {
         assert_eq!((plan.config.tile[0], plan.scheduler.splits), (64, 1));
     }
     // Half of the rows of a second tile of 64 would be absent.
-    assert_eq!(planned([100, 4096, 4096]).config.tile[0], 128);
+    assert_eq!(planned([80, 4096, 4096]).config.tile[0], 128);
     // Blocks of the reduction kernel find idle SMs.
     let plan = planned([128, 128, 65536]);
     assert_eq!(plan.scheduler.reduction, ReductionMode::Kernel);
