@@ -181,7 +181,9 @@ api! {
     }
 
     fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
-        let found = current()?.driver.allocation_at(address).ok_or(Code::NOT_FOUND)?;
+        let driver = current()?.driver;
+        let found = driver.allocation_at(address).or_else(|| driver.variable_at(address));
+        let found = found.ok_or(Code::NOT_FOUND)?;
         base.set_optional(found.address);
         bytes.set_optional(found.bytes as usize);
         Ok(())
