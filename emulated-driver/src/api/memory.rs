@@ -216,12 +216,13 @@ api! {
         if attribute == 6 { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
-    fn cuMemPrefetchAsync(address: u64, _bytes: usize, _device: c_int, on: Handle) {
+    fn cuMemPrefetchAsync
+        | cuMemPrefetchAsync_ptsz (address: u64, _bytes: usize, _device: c_int, on: Handle) {
         stream::stream(on)?;
         find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
     }
 
-    fn cuMemPrefetchAsync_v2(
+    fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz (
         address: u64, _bytes: usize, _place: u64, _flags: c_uint, on: Handle,
     ) {
         stream::stream(on)?;
