@@ -1,8 +1,8 @@
 //! Launches, attributes of functions, and occupancy.
 
 use std::cell::RefCell;
-use std::mem::ManuallyDrop;
 use std::ffi::{c_char, c_int, c_uint};
+use std::mem::ManuallyDrop;
 
 use crate::api::launch::{Launch, LaunchAttribute, call};
 use crate::api::{module::call as module, occupancy::call as occupancy};
