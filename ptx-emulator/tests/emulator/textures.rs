@@ -507,6 +507,26 @@ fn normalised_formats_are_read_as_floats() {
     }
 }
 
+/// Dr.Jit makes its lines so.
+#[test]
+fn planes_of_one_row_are_read_as_lines() {
+    let memory = Memory::with_capacity(1 << 20);
+    let image = numbered(&memory, ImageKind::Plane, [4, 1, 1]);
+    let sampler = Sampler {
+        filter: Filter::Linear,
+        addressing: [AddressMode::Border; 3],
+        ..Sampler::default()
+    };
+    let handle = texture(&memory, image, sampler);
+    let line = with_handle(
+        "mov.b32 %r2, 0f40000000; tex.1d.v4.f32.f32 {%r0, _, _, _}, [%x20, {%r2}];
+         st.global.b32 [%base], %r0;",
+    );
+    // Halfway between the second and the third texel, and of no row beside them.
+    let found = launch(&line, &memory, handle, &[0]).expect("runs");
+    assert_eq!(found, [1.5f32.to_bits()]);
+}
+
 #[test]
 fn wrong_handles_are_faults() {
     let memory = Memory::with_capacity(1 << 20);
