@@ -143,7 +143,7 @@ impl EmulatedDevice {
         if self.capability.0 >= 8 { 1024 } else { 0 }
     }
 
-    /// Blocks get shared memory in multiples of so many bytes.
+    /// Bytes in whose multiples a block gets shared memory.
     pub(crate) fn shared_unit(&self) -> u32 {
         if self.capability.0 >= 8 { 128 } else { 256 }
     }

@@ -96,7 +96,7 @@ pub struct LaunchConfig {
     pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
-    /// Shared memory of a block ends at a multiple of so many bytes. GPUs allocate it in units of
+    /// Bytes at whose multiples the shared memory of a block ends. GPUs allocate it in units of
     /// 128 or 256, and what a kernel reads behind its own memory, but in the last unit, is no
     /// fault there. With 4, the default, it is one.
     pub shared_unit: u32,
