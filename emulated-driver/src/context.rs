@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
 use crate::code::{Code, Result};
@@ -45,13 +46,36 @@ pub(crate) struct Primary {
     pub(crate) flags: u32,
 }
 
+/// A thread's current context, 0 for none, and those below it. Nothing of it is dropped: functions
+/// that a program registers by `atexit` run after the destructors of the main thread's variables.
+struct Stack {
+    top: Handle,
+    below: ManuallyDrop<Vec<Handle>>,
+}
+
 thread_local! {
-    static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+    static STACK: RefCell<Stack> = const {
+        RefCell::new(Stack { top: 0, below: ManuallyDrop::new(Vec::new()) })
+    };
+}
+
+impl Stack {
+    fn push(&mut self, handle: Handle) {
+        if self.top != 0 {
+            self.below.push(self.top);
+        }
+        self.top = handle;
+    }
+
+    fn pop(&mut self) -> Handle {
+        let below = self.below.pop().unwrap_or(0);
+        std::mem::replace(&mut self.top, below)
+    }
 }
 
 /// The thread's current context, 0 for none.
 pub(crate) fn current_handle() -> Handle {
-    STACK.with_borrow(|stack| stack.last().copied().unwrap_or(0))
+    STACK.with_borrow(|stack| stack.top)
 }
 
 pub(crate) fn set_current(handle: Handle) {
@@ -70,7 +94,10 @@ pub(crate) fn push(handle: Handle) {
 /// # Errors
 /// `CUDA_ERROR_INVALID_CONTEXT` where there is none.
 pub(crate) fn pop() -> Result<Handle> {
-    STACK.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)
+    match STACK.with_borrow_mut(Stack::pop) {
+        0 => Err(Code::INVALID_CONTEXT),
+        handle => Ok(handle),
+    }
 }
 
 /// What a call works in: the driver and the thread's current context.

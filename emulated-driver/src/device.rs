@@ -143,6 +143,11 @@ impl EmulatedDevice {
         if self.capability.0 >= 8 { 1024 } else { 0 }
     }
 
+    /// Bytes in whose multiples a block gets shared memory.
+    pub(crate) fn shared_unit(&self) -> u32 {
+        if self.capability.0 >= 8 { 128 } else { 256 }
+    }
+
     pub(crate) fn has_clusters(&self) -> bool {
         self.capability.0 >= 9
     }

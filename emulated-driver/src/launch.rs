@@ -259,8 +259,10 @@ impl Function {
         let by_threads = warps / (threads + 31).div_euclid(32);
         let by_shared = match shared {
             0 => blocks,
-            // Allocated in units of 128 bytes.
-            _ => device.shared_of_multiprocessor() / shared.next_multiple_of(128) as i32,
+            _ => {
+                let shared = shared.next_multiple_of(device.shared_unit() as usize);
+                device.shared_of_multiprocessor() / shared as i32
+            }
         };
         by_threads.min(by_shared).min(blocks)
     }
@@ -367,6 +369,11 @@ pub(crate) fn run(
     driver.bind_references(function.module)?;
     let mut counters = Counters::new();
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let mut config = config.clone();
+    if !driver.options.sanitize {
+        config.shared_unit = current.device().shared_unit();
+    }
+    let config = &config;
     let ended = match (driver.options.sanitize, driver.options.profile) {
         (false, false) => kernel.launch(memory, config, args),
         (false, true) => kernel.launch_observed(memory, config, args, &mut counters),

@@ -2,9 +2,11 @@
 //! module.
 //!
 //! Names are what links: a declaration (`.extern`) stands for the definition of its name in any of
-//! the texts, and of several definitions, which are `.weak`, the last one counts. nvcc gives names
-//! that are local to a file a hash of the file.
+//! the texts, and of several definitions, which are `.weak`, the last one counts. A name that is
+//! local to a text is given another one where a second text has it as well.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use ptx_syntax::lexer::{Lexer, Token};
@@ -47,8 +49,9 @@ fn number(line: &str) -> Vec<u32> {
 pub(crate) fn link<T: AsRef<str>>(texts: &[T]) -> String {
     let mut head: [Option<&str>; 3] = [None; 3];
     let mut bodies = String::new();
-    for text in texts {
-        for line in text.as_ref().lines() {
+    let texts = distinct_locals(texts);
+    for text in &texts {
+        for line in text.lines() {
             let directive = line.split_whitespace().next().unwrap_or_default();
             match HEAD.iter().position(|of| *of == directive) {
                 None => {
@@ -107,18 +110,51 @@ fn names(text: &str) -> Vec<(&str, bool)> {
     names
 }
 
-/// A name that one of the texts has for itself, and another one as well: linked by name they would
-/// be mixed up.
-pub(crate) fn shared_local<T: AsRef<str>>(texts: &[T]) -> Option<&str> {
-    let names: Vec<_> = texts.iter().map(|text| names(text.as_ref())).collect();
-    names.iter().enumerate().find_map(|(unit, own)| {
-        let others = || names.iter().enumerate().filter(|(other, _)| *other != unit);
-        let is_elsewhere = |name: &str| others().any(|(_, of)| of.iter().any(|of| of.0 == name));
-        let mut locals = own.iter().filter(|(_, is_own)| *is_own);
-        locals
-            .find(|(name, _)| is_elsewhere(name))
-            .map(|(name, _)| *name)
-    })
+/// The texts, in which no name that one has for itself is also one of another text.
+fn distinct_locals<T: AsRef<str>>(texts: &[T]) -> Vec<Cow<'_, str>> {
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    let names: Vec<_> = texts.iter().map(|text| names(text)).collect();
+    // The first text that has a name, and whether another one has it.
+    let mut known: HashMap<&str, (usize, bool)> = HashMap::new();
+    for (unit, names) in names.iter().enumerate() {
+        for (name, _) in names {
+            let (first, is_shared) = known.entry(name).or_insert((unit, false));
+            *is_shared |= *first != unit;
+        }
+    }
+    let mut distinct = Vec::new();
+    for (unit, names) in names.iter().enumerate() {
+        let mut renamed = HashMap::new();
+        let locals = names.iter().filter(|(_, is_own)| *is_own);
+        for (name, _) in locals.filter(|(name, _)| known[name].1) {
+            let is_free = |new: &String| !texts.iter().any(|text| text.contains(new));
+            let mut candidates = (unit..).map(|number| format!("{name}$unit{number}"));
+            renamed.insert(*name, candidates.find(is_free).expect("the texts end"));
+        }
+        distinct.push(match renamed.is_empty() {
+            true => Cow::Borrowed(texts[unit]),
+            false => Cow::Owned(rename(texts[unit], &renamed)),
+        });
+    }
+    distinct
+}
+
+/// A text with other names, everywhere: a label or register of such a name stays one.
+fn rename(text: &str, names: &HashMap<&str, String>) -> String {
+    let mut lexer = Lexer::new(text, 0);
+    let (mut renamed, mut done) = (String::with_capacity(text.len()), 0);
+    while let Ok((token, span)) = lexer.next()
+        && token != Token::End
+    {
+        if let Some(new) = names.get(span.of(text)).filter(|_| token == Token::Word) {
+            let end = lexer.at();
+            renamed.push_str(&text[done..end - span.of(text).len()]);
+            renamed.push_str(new);
+            done = end;
+        }
+    }
+    renamed.push_str(&text[done..]);
+    renamed
 }
 
 #[cfg(test)]
@@ -126,32 +162,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_two_texts_have_for_themselves_is_found() {
+    fn a_name_that_two_texts_have_for_themselves_becomes_two() {
         let text = |body: &str| format!(".version 7.0\n.target sm_70\n{body}\n");
-        let found =
-            |one: &str, two: &str| shared_local(&[text(one), text(two)]).map(str::to_string);
+        let linked = |one: &str, two: &str| {
+            let linked = link(&[text(one), text(two)]);
+            let bodies = linked.split_once("sm_70\n").expect("a head").1;
+            bodies.to_string()
+        };
+        let check = |one: &str, two: &str, first: &str, second: &str| {
+            assert_eq!(linked(one, two), format!("{first}\n{second}\n"));
+        };
         let helper = ".func (.param .b32 out) helper(.param .b32 in)\n{ ret; }";
+        let (one, two) = (
+            helper.replace("helper", "helper$unit0"),
+            helper.replace("helper", "helper$unit1"),
+        );
+        check(helper, helper, &one, &two);
         let visible = format!(".visible {helper}");
-        assert_eq!(found(helper, helper), Some("helper".to_string()));
-        assert_eq!(found(helper, &visible), Some("helper".to_string()));
-        assert_eq!(found(&visible, &visible), None);
-        assert_eq!(found(&visible, ".func helped() { call helper; }"), None);
+        check(helper, &visible, &one, &visible);
+        check(&visible, &visible, &visible, &visible);
+        let user = ".func helped() { call helper; }";
+        check(&visible, user, &visible, user);
+        check(helper, user, helper, user);
+        // A name that would be the new one is left out.
+        let taken = ".func helper() { $helper$unit1: ret; }";
+        check(
+            helper,
+            taken,
+            &one,
+            &taken.replace(" helper", " helper$unit2"),
+        );
         let variable = ".global .align 4 .b8 table[8] = {1, 2};";
-        assert_eq!(
-            found(variable, ".const .u32 table;"),
-            Some("table".to_string())
+        let user = ".const .u32 table;\n.func f() { mov.u64 %rd1, table; }";
+        let (one, two) = (
+            variable.replace("table", "table$unit0"),
+            user.replace("table", "table$unit1"),
         );
-        assert_eq!(
-            found(variable, ".visible .entry k(.param .u64 table) { ret; }"),
-            None
-        );
-        let commented = format!("/* {{ */\n.file 1 \"a{{.cu\"\n{variable}");
-        assert_eq!(
-            found(&commented, ".const .u32 table;"),
-            Some("table".to_string())
-        );
+        check(variable, user, &one, &two);
+        let parameter = ".visible .entry k(.param .u64 table) { ret; }";
+        check(variable, parameter, variable, parameter);
+        let commented = |text| format!("/* {{ */\n.file 1 \"a{{.cu\"\n{text}");
+        check(&commented(variable), user, &commented(&one), &two);
         let declared = ".extern .global .u32 table;";
-        assert_eq!(found(declared, ".visible .global .u32 table = 3;"), None);
+        let defined = ".visible .global .u32 table = 3;";
+        check(declared, defined, declared, defined);
     }
 
     #[test]

@@ -192,6 +192,19 @@ impl Kernel {
         functions.map_or(0, |kernel| kernel.regs32 + 2 * kernel.regs64)
     }
 
+    /// Bytes in whose multiples GPUs of the kernel's target allocate shared memory (PTX ISA,
+    /// `%total_smem_size`).
+    pub(crate) fn shared_unit(&self) -> u32 {
+        let target = self.0.module.tree.target.as_str();
+        let digits = target
+            .trim_start_matches("sm_")
+            .trim_end_matches(|c: char| !c.is_ascii_digit());
+        match digits.parse() {
+            Ok(30..80) => 256,
+            _ => 128,
+        }
+    }
+
     /// Bytes of shared memory that the system reserves for the kernel.
     pub(crate) fn reserved_shared_bytes(&self) -> u32 {
         match self.0.program.reserved_shared {

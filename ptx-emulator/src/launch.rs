@@ -96,6 +96,10 @@ pub struct LaunchConfig {
     pub cooperative: bool,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
+    /// Bytes at whose multiples the shared memory of a block ends. GPUs allocate it in units of
+    /// 128 or 256, and what a kernel reads behind its own memory, but in the last unit, is no
+    /// fault there. With 4, the default, it is one.
+    pub shared_unit: u32,
     /// Warp instructions after which the launch ends in an error. With several workers the launch
     /// may end earlier by some 100 000 instructions per worker.
     pub instruction_budget: u64,
@@ -115,6 +119,7 @@ impl LaunchConfig {
             cluster: None,
             cooperative: false,
             dynamic_shared_bytes: 0,
+            shared_unit: 4,
             instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
             workers: None,
         }

@@ -236,6 +236,15 @@ pub enum Operand {
     NameOffset(Span, i64),
     /// `array[index]`: the address of an element, outside brackets (PTX ISA, "Arrays as Operands").
     Element(Span, i64),
+    /// `array[register+index]`, with a register's value added to the number.
+    IndexedElement {
+        /// The array.
+        array: Span,
+        /// The register.
+        register: Span,
+        /// What is added to it.
+        index: i64,
+    },
     /// `[base+offset]`; no base for an absolute address.
     Address {
         /// A register or a symbol.

@@ -99,31 +99,35 @@ api! {
 
     fn cuMipmappedArrayDestroy(handle: Handle) { driver()?.destroy_mipmapped(handle) }
 
-    fn cuMemcpyHtoA_v2(to: Handle, offset: usize, from: Host, bytes: usize) {
+    fn cuMemcpyHtoA_v2
+        | cuMemcpyHtoA_v2_ptds (to: Handle, offset: usize, from: Host, bytes: usize) {
         copy(bytes_of(to, offset, bytes)?, from.address(), bytes, 0)
     }
 
-    fn cuMemcpyHtoAAsync_v2(to: Handle, offset: usize, from: Host, bytes: usize, on: Handle) {
+    fn cuMemcpyHtoAAsync_v2
+        | cuMemcpyHtoAAsync_v2_ptsz (to: Handle, offset: usize, from: Host, bytes: usize, on: Handle) {
         copy(bytes_of(to, offset, bytes)?, from.address(), bytes, on)
     }
 
-    fn cuMemcpyAtoH_v2(to: Host, from: Handle, offset: usize, bytes: usize) {
+    fn cuMemcpyAtoH_v2
+        | cuMemcpyAtoH_v2_ptds (to: Host, from: Handle, offset: usize, bytes: usize) {
         copy(to.address(), bytes_of(from, offset, bytes)?, bytes, 0)
     }
 
-    fn cuMemcpyAtoHAsync_v2(to: Host, from: Handle, offset: usize, bytes: usize, on: Handle) {
+    fn cuMemcpyAtoHAsync_v2
+        | cuMemcpyAtoHAsync_v2_ptsz (to: Host, from: Handle, offset: usize, bytes: usize, on: Handle) {
         copy(to.address(), bytes_of(from, offset, bytes)?, bytes, on)
     }
 
-    fn cuMemcpyDtoA_v2(to: Handle, offset: usize, from: u64, bytes: usize) {
+    fn cuMemcpyDtoA_v2 | cuMemcpyDtoA_v2_ptds (to: Handle, offset: usize, from: u64, bytes: usize) {
         copy(bytes_of(to, offset, bytes)?, from, bytes, 0)
     }
 
-    fn cuMemcpyAtoD_v2(to: u64, from: Handle, offset: usize, bytes: usize) {
+    fn cuMemcpyAtoD_v2 | cuMemcpyAtoD_v2_ptds (to: u64, from: Handle, offset: usize, bytes: usize) {
         copy(to, bytes_of(from, offset, bytes)?, bytes, 0)
     }
 
-    fn cuMemcpyAtoA_v2(
+    fn cuMemcpyAtoA_v2 | cuMemcpyAtoA_v2_ptds (
         to: Handle, to_offset: usize, from: Handle, from_offset: usize, bytes: usize,
     ) {
         let from = bytes_of(from, from_offset, bytes)?;

@@ -288,97 +288,110 @@ fn copy_2d(copy: In<Copy2d>, on: Handle) -> Result {
 }
 
 api! {
-    fn cuMemcpy(to: u64, from: u64, bytes: usize) { copy(to, from, bytes, ANY) }
+    fn cuMemcpy | cuMemcpy_ptds (to: u64, from: u64, bytes: usize) { copy(to, from, bytes, ANY) }
 
-    fn cuMemcpyHtoD_v2(to: u64, from: Host, bytes: usize) { copy(to, from.address(), bytes, TO) }
+    fn cuMemcpyHtoD_v2
+        | cuMemcpyHtoD_v2_ptds (to: u64, from: Host, bytes: usize) { copy(to, from.address(), bytes, TO) }
 
-    fn cuMemcpyDtoH_v2(to: Host, from: u64, bytes: usize) { copy(to.address(), from, bytes, FROM) }
+    fn cuMemcpyDtoH_v2
+        | cuMemcpyDtoH_v2_ptds (to: Host, from: u64, bytes: usize) { copy(to.address(), from, bytes, FROM) }
 
-    fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) { copy(to, from, bytes, BOTH) }
+    fn cuMemcpyDtoD_v2
+        | cuMemcpyDtoD_v2_ptds (to: u64, from: u64, bytes: usize) { copy(to, from, bytes, BOTH) }
 
-    fn cuMemcpyPeer(to: u64, _target: Handle, from: u64, _source: Handle, bytes: usize) {
+    fn cuMemcpyPeer
+        | cuMemcpyPeer_ptds (to: u64, _target: Handle, from: u64, _source: Handle, bytes: usize) {
         copy(to, from, bytes, BOTH)
     }
 
-    fn cuMemcpyAsync(to: u64, from: u64, bytes: usize, on: Handle) {
+    fn cuMemcpyAsync | cuMemcpyAsync_ptsz (to: u64, from: u64, bytes: usize, on: Handle) {
         copy_async(to, from, bytes, ANY, on)
     }
 
-    fn cuMemcpyHtoDAsync_v2(to: u64, from: Host, bytes: usize, on: Handle) {
+    fn cuMemcpyHtoDAsync_v2
+        | cuMemcpyHtoDAsync_v2_ptsz (to: u64, from: Host, bytes: usize, on: Handle) {
         copy_async(to, from.address(), bytes, TO, on)
     }
 
-    fn cuMemcpyDtoHAsync_v2(to: Host, from: u64, bytes: usize, on: Handle) {
+    fn cuMemcpyDtoHAsync_v2
+        | cuMemcpyDtoHAsync_v2_ptsz (to: Host, from: u64, bytes: usize, on: Handle) {
         copy_async(to.address(), from, bytes, FROM, on)
     }
 
-    fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, on: Handle) {
+    fn cuMemcpyDtoDAsync_v2
+        | cuMemcpyDtoDAsync_v2_ptsz (to: u64, from: u64, bytes: usize, on: Handle) {
         copy_async(to, from, bytes, BOTH, on)
     }
 
-    fn cuMemcpyPeerAsync(
+    fn cuMemcpyPeerAsync | cuMemcpyPeerAsync_ptsz (
         to: u64, _target: Handle, from: u64, _source: Handle, bytes: usize, on: Handle,
     ) {
         copy_async(to, from, bytes, BOTH, on)
     }
 
-    fn cuMemcpy2D_v2(copy: In<Copy2d>) { copy_2d(copy, 0) }
+    fn cuMemcpy2D_v2 | cuMemcpy2D_v2_ptds (copy: In<Copy2d>) { copy_2d(copy, 0) }
 
-    fn cuMemcpy2DUnaligned_v2(copy: In<Copy2d>) { copy_2d(copy, 0) }
+    fn cuMemcpy2DUnaligned_v2 | cuMemcpy2DUnaligned_v2_ptds (copy: In<Copy2d>) { copy_2d(copy, 0) }
 
-    fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, on: Handle) { copy_2d(copy, on) }
+    fn cuMemcpy2DAsync_v2
+        | cuMemcpy2DAsync_v2_ptsz (copy: In<Copy2d>, on: Handle) { copy_2d(copy, on) }
 
-    fn cuMemcpy3D_v2(copy: In<Copy3d>) { copy_rows(copy.get()?, 0) }
+    fn cuMemcpy3D_v2 | cuMemcpy3D_v2_ptds (copy: In<Copy3d>) { copy_rows(copy.get()?, 0) }
 
-    fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, on: Handle) { copy_rows(copy.get()?, on) }
+    fn cuMemcpy3DAsync_v2
+        | cuMemcpy3DAsync_v2_ptsz (copy: In<Copy3d>, on: Handle) { copy_rows(copy.get()?, on) }
 
-    fn cuMemsetD8_v2(at: u64, value: u8, count: usize) { set(at, &[value], (count, 1, 0), None) }
+    fn cuMemsetD8_v2
+        | cuMemsetD8_v2_ptds (at: u64, value: u8, count: usize) { set(at, &[value], (count, 1, 0), None) }
 
-    fn cuMemsetD16_v2(at: u64, value: u16, count: usize) {
+    fn cuMemsetD16_v2 | cuMemsetD16_v2_ptds (at: u64, value: u16, count: usize) {
         set(at, &value.to_le_bytes(), (count, 1, 0), None)
     }
 
-    fn cuMemsetD32_v2(at: u64, value: u32, count: usize) {
+    fn cuMemsetD32_v2 | cuMemsetD32_v2_ptds (at: u64, value: u32, count: usize) {
         set(at, &value.to_le_bytes(), (count, 1, 0), None)
     }
 
-    fn cuMemsetD8Async(at: u64, value: u8, count: usize, on: Handle) {
+    fn cuMemsetD8Async | cuMemsetD8Async_ptsz (at: u64, value: u8, count: usize, on: Handle) {
         set(at, &[value], (count, 1, 0), Some(on))
     }
 
-    fn cuMemsetD16Async(at: u64, value: u16, count: usize, on: Handle) {
+    fn cuMemsetD16Async | cuMemsetD16Async_ptsz (at: u64, value: u16, count: usize, on: Handle) {
         set(at, &value.to_le_bytes(), (count, 1, 0), Some(on))
     }
 
-    fn cuMemsetD32Async(at: u64, value: u32, count: usize, on: Handle) {
+    fn cuMemsetD32Async | cuMemsetD32Async_ptsz (at: u64, value: u32, count: usize, on: Handle) {
         set(at, &value.to_le_bytes(), (count, 1, 0), Some(on))
     }
 
-    fn cuMemsetD2D8_v2(at: u64, pitch: usize, value: u8, width: usize, height: usize) {
+    fn cuMemsetD2D8_v2
+        | cuMemsetD2D8_v2_ptds (at: u64, pitch: usize, value: u8, width: usize, height: usize) {
         set(at, &[value], (width, height, pitch), None)
     }
 
-    fn cuMemsetD2D16_v2(at: u64, pitch: usize, value: u16, width: usize, height: usize) {
+    fn cuMemsetD2D16_v2
+        | cuMemsetD2D16_v2_ptds (at: u64, pitch: usize, value: u16, width: usize, height: usize) {
         set(at, &value.to_le_bytes(), (width, height, pitch), None)
     }
 
-    fn cuMemsetD2D32_v2(at: u64, pitch: usize, value: u32, width: usize, height: usize) {
+    fn cuMemsetD2D32_v2
+        | cuMemsetD2D32_v2_ptds (at: u64, pitch: usize, value: u32, width: usize, height: usize) {
         set(at, &value.to_le_bytes(), (width, height, pitch), None)
     }
 
-    fn cuMemsetD2D8Async(
+    fn cuMemsetD2D8Async | cuMemsetD2D8Async_ptsz (
         at: u64, pitch: usize, value: u8, width: usize, height: usize, on: Handle,
     ) {
         set(at, &[value], (width, height, pitch), Some(on))
     }
 
-    fn cuMemsetD2D16Async(
+    fn cuMemsetD2D16Async | cuMemsetD2D16Async_ptsz (
         at: u64, pitch: usize, value: u16, width: usize, height: usize, on: Handle,
     ) {
         set(at, &value.to_le_bytes(), (width, height, pitch), Some(on))
     }
 
-    fn cuMemsetD2D32Async(
+    fn cuMemsetD2D32Async | cuMemsetD2D32Async_ptsz (
         at: u64, pitch: usize, value: u32, width: usize, height: usize, on: Handle,
     ) {
         set(at, &value.to_le_bytes(), (width, height, pitch), Some(on))

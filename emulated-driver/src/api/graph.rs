@@ -404,7 +404,8 @@ api! {
         instantiate(to, graph, 0)
     }
 
-    fn cuGraphInstantiateWithParams(to: Out<Handle>, graph: Handle, params: In<Params>) {
+    fn cuGraphInstantiateWithParams
+        | cuGraphInstantiateWithParams_ptsz (to: Out<Handle>, graph: Handle, params: In<Params>) {
         instantiate(to, graph, params.get()?.flags)
     }
 
@@ -414,12 +415,12 @@ api! {
 
     fn cuGraphExecDestroy(instance: Handle) { driver()?.instances.remove(instance).map(drop) }
 
-    fn cuGraphUpload(instance: Handle, on: Handle) {
+    fn cuGraphUpload | cuGraphUpload_ptsz (instance: Handle, on: Handle) {
         stream::stream(on)?;
         driver()?.instances.get(instance).map(drop)
     }
 
-    fn cuGraphLaunch(instance: Handle, on: Handle) {
+    fn cuGraphLaunch | cuGraphLaunch_ptsz (instance: Handle, on: Handle) {
         let driver = current()?.driver;
         let instance = driver.instances.get(instance)?;
         submit(on, NodeKind::Graph, Arc::new(move || instance.run(driver)))

@@ -104,7 +104,7 @@ impl Launch {
 }
 
 api! {
-    fn cuLaunchKernel(
+    fn cuLaunchKernel | cuLaunchKernel_ptsz (
         handle: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
         block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, on: Handle,
         each: In<Host>, extra: In<Host>,
@@ -114,7 +114,7 @@ api! {
         run(handle, config, on, (each, extra))
     }
 
-    fn cuLaunchCooperativeKernel(
+    fn cuLaunchCooperativeKernel | cuLaunchCooperativeKernel_ptsz (
         handle: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
         block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, on: Handle,
         each: In<Host>,
@@ -125,7 +125,8 @@ api! {
         run(handle, config, on, (each, In::NONE))
     }
 
-    fn cuLaunchKernelEx(launch: In<Launch>, handle: Handle, each: In<Host>, extra: In<Host>) {
+    fn cuLaunchKernelEx
+        | cuLaunchKernelEx_ptsz (launch: In<Launch>, handle: Handle, each: In<Host>, extra: In<Host>) {
         let launch = launch.get()?;
         run(handle, launch.config()?, launch.stream, (each, extra))
     }

@@ -45,12 +45,6 @@ fn link_input(link: Handle, kind: c_uint, bytes: Vec<u8>) -> Result {
     let added = added.map_err(refuse)?;
     let before = (!linked.is_empty()).then(|| linked.trim_end_matches('\0'));
     let texts: Vec<&str> = before.into_iter().chain([added.as_str()]).collect();
-    if let Some(name) = crate::link::shared_local(&texts) {
-        return Err(refuse((
-            Code::NOT_SUPPORTED,
-            format!("two texts have `{name}` for themselves: give it two names, or .visible"),
-        )));
-    }
     *linked = match &texts[..] {
         [_] => added,
         several => crate::link::link(several),

@@ -181,7 +181,9 @@ api! {
     }
 
     fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
-        let found = current()?.driver.allocation_at(address).ok_or(Code::NOT_FOUND)?;
+        let driver = current()?.driver;
+        let found = driver.allocation_at(address).or_else(|| driver.variable_at(address));
+        let found = found.ok_or(Code::NOT_FOUND)?;
         base.set_optional(found.address);
         bytes.set_optional(found.bytes as usize);
         Ok(())
@@ -214,12 +216,13 @@ api! {
         if attribute == 6 { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
-    fn cuMemPrefetchAsync(address: u64, _bytes: usize, _device: c_int, on: Handle) {
+    fn cuMemPrefetchAsync
+        | cuMemPrefetchAsync_ptsz (address: u64, _bytes: usize, _device: c_int, on: Handle) {
         stream::stream(on)?;
         find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
     }
 
-    fn cuMemPrefetchAsync_v2(
+    fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz (
         address: u64, _bytes: usize, _place: u64, _flags: c_uint, on: Handle,
     ) {
         stream::stream(on)?;

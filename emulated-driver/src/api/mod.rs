@@ -1,28 +1,34 @@
 //! The exported functions. Each is small: it reads its arguments and calls safe code.
 
-/// Exported functions, a table of them by name, and `call`: the same for the runtime API.
+/// Exported functions, a table of them by name, and `call`: the same for the runtime API. A name
+/// behind `|` is that for the default stream of the thread.
 macro_rules! api {
-    ($(fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block)*) => {
+    ($(fn $name:ident $(| $other:ident)? ($($arguments:tt)*) $body:block)*) => {
         /// What the exported functions do.
         #[allow(dead_code, reason = "the runtime API needs some of them")]
         pub(crate) mod call {
             use super::*;
-            $(
-                #[allow(clippy::too_many_arguments, reason = "the functions are those of cuda.h")]
-                pub(crate) fn $name($($argument: $kind),*) -> $crate::code::Result $body
-            )*
+            $(api!(@do $name ($($arguments)*) $body);)*
         }
 
-        $(
-            #[unsafe(no_mangle)]
-            #[doc = concat!("`", stringify!($name), "` of the CUDA driver API.")]
-            pub unsafe extern "C" fn $name($($argument: $kind),*) -> u32 {
-                $crate::guard(stringify!($name), || call::$name($($argument),*))
-            }
-        )*
+        $(api!(@all $name [$name $($other)?] ($($arguments)*));)*
 
         pub(super) static TABLE: &[(&str, super::Symbol)] =
             &[$((stringify!($name), super::Symbol($name as *const ()))),*];
+    };
+    (@do $name:ident ($($argument:ident: $kind:ty),* $(,)?) $body:block) => {
+        #[allow(clippy::too_many_arguments, reason = "the functions are those of cuda.h")]
+        pub(crate) fn $name($($argument: $kind),*) -> $crate::code::Result $body
+    };
+    (@all $name:ident [$($exported:ident)*] $arguments:tt) => {
+        $(api!(@export $exported $name $arguments);)*
+    };
+    (@export $name:ident $of:ident ($($argument:ident: $kind:ty),* $(,)?)) => {
+        #[unsafe(no_mangle)]
+        #[doc = concat!("`", stringify!($name), "` of the CUDA driver API.")]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) -> u32 {
+            $crate::guard(stringify!($name), || call::$of($($argument),*))
+        }
     };
 }
 

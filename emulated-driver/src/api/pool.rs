@@ -51,15 +51,16 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
 }
 
 api! {
-    fn cuMemAllocAsync(to: Out<u64>, bytes: usize, on: Handle) {
+    fn cuMemAllocAsync | cuMemAllocAsync_ptsz (to: Out<u64>, bytes: usize, on: Handle) {
         allocate_from(to, bytes, None, on)
     }
 
-    fn cuMemAllocFromPoolAsync(to: Out<u64>, bytes: usize, pool: Handle, on: Handle) {
+    fn cuMemAllocFromPoolAsync
+        | cuMemAllocFromPoolAsync_ptsz (to: Out<u64>, bytes: usize, pool: Handle, on: Handle) {
         allocate_from(to, bytes, Some(pool), on)
     }
 
-    fn cuMemFreeAsync(address: u64, on: Handle) {
+    fn cuMemFreeAsync | cuMemFreeAsync_ptsz (address: u64, on: Handle) {
         let (current, stream) = stream::stream(on)?;
         match stream.and_then(|stream| stream.captured()) {
             Some(captured) => {

@@ -114,7 +114,7 @@ api! {
         look_up(name, to, version, Out::NONE)
     }
 
-    fn cuGetProcAddress_v2(
+    fn cuGetProcAddress_v2 | cuGetProcAddress_v2_ptsz (
         name: Text, to: Out<*const c_void>, version: c_int, _flags: u64, status: Out<c_int>,
     ) {
         look_up(name, to, version, status)

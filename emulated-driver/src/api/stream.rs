@@ -194,45 +194,47 @@ api! {
 
     fn cuStreamDestroy(handle: Handle) { cuStreamDestroy_v2(handle) }
 
-    fn cuStreamSynchronize(handle: Handle) { synchronise(handle) }
+    fn cuStreamSynchronize | cuStreamSynchronize_ptsz (handle: Handle) { synchronise(handle) }
 
-    fn cuStreamQuery(handle: Handle) { synchronise(handle) }
+    fn cuStreamQuery | cuStreamQuery_ptsz (handle: Handle) { synchronise(handle) }
 
-    fn cuStreamWaitEvent(handle: Handle, event: Handle, _flags: c_uint) {
+    fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz (handle: Handle, event: Handle, _flags: c_uint) {
         stream::wait(handle, event)
     }
 
-    fn cuStreamGetFlags(handle: Handle, to: Out<c_uint>) {
+    fn cuStreamGetFlags | cuStreamGetFlags_ptsz (handle: Handle, to: Out<c_uint>) {
         to.set(stream::stream(handle)?.1.map_or(0, |stream| stream.flags))
     }
 
-    fn cuStreamGetPriority(handle: Handle, to: Out<c_int>) {
+    fn cuStreamGetPriority | cuStreamGetPriority_ptsz (handle: Handle, to: Out<c_int>) {
         to.set(stream::stream(handle)?.1.map_or(0, |stream| stream.priority))
     }
 
-    fn cuStreamGetCtx(handle: Handle, to: Out<Handle>) {
+    fn cuStreamGetCtx | cuStreamGetCtx_ptsz (handle: Handle, to: Out<Handle>) {
         to.set(stream::stream(handle)?.0.handle)
     }
 
-    fn cuStreamGetCtx_v2(handle: Handle, to: Out<Handle>, green: Out<Handle>) {
+    fn cuStreamGetCtx_v2
+        | cuStreamGetCtx_v2_ptsz (handle: Handle, to: Out<Handle>, green: Out<Handle>) {
         green.set_optional(0);
         to.set(stream::stream(handle)?.0.handle)
     }
 
-    fn cuStreamGetDevice(handle: Handle, to: Out<c_int>) {
+    fn cuStreamGetDevice | cuStreamGetDevice_ptsz (handle: Handle, to: Out<c_int>) {
         to.set(stream::stream(handle)?.0.context.device as c_int)
     }
 
-    fn cuStreamGetId(handle: Handle, to: Out<u64>) {
+    fn cuStreamGetId | cuStreamGetId_ptsz (handle: Handle, to: Out<u64>) {
         stream::stream(handle)?;
         to.set(handle as u64)
     }
 
-    fn cuStreamAttachMemAsync(handle: Handle, _address: u64, _bytes: usize, _flags: c_uint) {
+    fn cuStreamAttachMemAsync
+        | cuStreamAttachMemAsync_ptsz (handle: Handle, _address: u64, _bytes: usize, _flags: c_uint) {
         stream::stream(handle).map(drop)
     }
 
-    fn cuStreamAddCallback(
+    fn cuStreamAddCallback | cuStreamAddCallback_ptsz (
         handle: Handle, callback: Option<StreamCallback>, argument: Host, _flags: c_uint,
     ) {
         let callback = callback.ok_or(Code::INVALID_VALUE)?;
@@ -242,7 +244,7 @@ api! {
         Ok(())
     }
 
-    fn cuLaunchHostFunc(
+    fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz (
         handle: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, argument: Host,
     ) {
         let function = function.ok_or(Code::INVALID_VALUE)?;
@@ -253,15 +255,16 @@ api! {
         }))
     }
 
-    fn cuStreamBeginCapture_v2(handle: Handle, _mode: c_uint) {
+    fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz (handle: Handle, _mode: c_uint) {
         // The legacy default stream cannot be captured.
         let stream = stream::stream(handle)?.1.ok_or(Code::STREAM_CAPTURE_UNSUPPORTED)?;
         stream.begin_capture(Nodes::default())
     }
 
-    fn cuStreamBeginCapture(handle: Handle) { cuStreamBeginCapture_v2(handle, 0) }
+    fn cuStreamBeginCapture
+        | cuStreamBeginCapture_ptsz (handle: Handle) { cuStreamBeginCapture_v2(handle, 0) }
 
-    fn cuStreamEndCapture(handle: Handle, graph: Out<Handle>) {
+    fn cuStreamEndCapture | cuStreamEndCapture_ptsz (handle: Handle, graph: Out<Handle>) {
         match stream::end_capture(handle) {
             // A capture into a graph of the program needs no place for its handle.
             Ok(captured) => {
@@ -275,16 +278,17 @@ api! {
         }
     }
 
-    fn cuStreamIsCapturing(handle: Handle, status: Out<c_uint>) {
+    fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz (handle: Handle, status: Out<c_uint>) {
         let captured = stream::stream(handle)?.1.and_then(|stream| stream.captured());
         status.set(c_uint::from(captured.is_some()))
     }
 
-    fn cuStreamGetCaptureInfo(handle: Handle, status: Out<c_uint>, id: Out<u64>) {
+    fn cuStreamGetCaptureInfo
+        | cuStreamGetCaptureInfo_ptsz (handle: Handle, status: Out<c_uint>, id: Out<u64>) {
         capture_info(handle, status, id).map(drop)
     }
 
-    fn cuStreamGetCaptureInfo_v2(
+    fn cuStreamGetCaptureInfo_v2 | cuStreamGetCaptureInfo_v2_ptsz (
         handle: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>,
         nodes: Out<*const Handle>, count: Out<usize>,
     ) {
@@ -292,7 +296,7 @@ api! {
         captured_into(handle, captured, CapturedInto { graph, nodes, data: Out::NONE, count })
     }
 
-    fn cuStreamGetCaptureInfo_v3(
+    fn cuStreamGetCaptureInfo_v3 | cuStreamGetCaptureInfo_v3_ptsz (
         handle: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>,
         nodes: Out<*const Handle>, data: Out<*const u64>, count: Out<usize>,
     ) {
@@ -300,7 +304,7 @@ api! {
         captured_into(handle, captured, CapturedInto { graph, nodes, data, count })
     }
 
-    fn cuStreamBeginCaptureToGraph(
+    fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz (
         handle: Handle, graph: Handle, nodes: In<Handle>, _data: In<u64>, count: usize,
         _mode: c_uint,
     ) {
@@ -310,38 +314,43 @@ api! {
         update_dependencies(handle, (nodes, count), 1)
     }
 
-    fn cuStreamUpdateCaptureDependencies(
+    fn cuStreamUpdateCaptureDependencies | cuStreamUpdateCaptureDependencies_ptsz (
         handle: Handle, nodes: In<Handle>, count: usize, flags: c_uint,
     ) {
         update_dependencies(handle, (nodes, count), flags)
     }
 
-    fn cuStreamUpdateCaptureDependencies_v2(
+    fn cuStreamUpdateCaptureDependencies_v2 | cuStreamUpdateCaptureDependencies_v2_ptsz (
         handle: Handle, nodes: In<Handle>, _data: In<u64>, count: usize, flags: c_uint,
     ) {
         update_dependencies(handle, (nodes, count), flags)
     }
 
-    fn cuStreamGetAttribute(handle: Handle, id: c_uint, to: Out<[u64; 8]>) {
+    fn cuStreamGetAttribute
+        | cuStreamGetAttribute_ptsz (handle: Handle, id: c_uint, to: Out<[u64; 8]>) {
         let stream = attributes(handle, id)?;
         to.set(stream.map_or([0; 8], |stream| stream.attribute(id)))
     }
 
-    fn cuStreamSetAttribute(handle: Handle, id: c_uint, from: In<[u64; 8]>) {
+    fn cuStreamSetAttribute
+        | cuStreamSetAttribute_ptsz (handle: Handle, id: c_uint, from: In<[u64; 8]>) {
         let (stream, value) = (attributes(handle, id)?, from.get()?);
         stream.iter().for_each(|stream| stream.set_attribute(id, value));
         Ok(())
     }
 
-    fn cuStreamWaitValue32_v2(handle: Handle, address: u64, value: u32, flags: c_uint) {
+    fn cuStreamWaitValue32_v2
+        | cuStreamWaitValue32_v2_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
         wait_value(handle, address, (u64::from(value), 32), flags)
     }
 
-    fn cuStreamWaitValue64_v2(handle: Handle, address: u64, value: u64, flags: c_uint) {
+    fn cuStreamWaitValue64_v2
+        | cuStreamWaitValue64_v2_ptsz (handle: Handle, address: u64, value: u64, flags: c_uint) {
         wait_value(handle, address, (value, 64), flags)
     }
 
-    fn cuStreamBatchMemOp_v2(handle: Handle, count: c_uint, all: In<[u64; 6]>, _flags: c_uint) {
+    fn cuStreamBatchMemOp_v2
+        | cuStreamBatchMemOp_v2_ptsz (handle: Handle, count: c_uint, all: In<[u64; 6]>, _flags: c_uint) {
         memory_operations(handle, count, all)
     }
 
@@ -362,9 +371,11 @@ api! {
 
     fn cuEventDestroy(event: Handle) { cuEventDestroy_v2(event) }
 
-    fn cuEventRecord(event: Handle, handle: Handle) { stream::record(event, handle) }
+    fn cuEventRecord
+        | cuEventRecord_ptsz (event: Handle, handle: Handle) { stream::record(event, handle) }
 
-    fn cuEventRecordWithFlags(event: Handle, handle: Handle, _flags: c_uint) {
+    fn cuEventRecordWithFlags
+        | cuEventRecordWithFlags_ptsz (event: Handle, handle: Handle, _flags: c_uint) {
         stream::record(event, handle)
     }
 
@@ -388,15 +399,17 @@ api! {
 
     fn cuCtxRecordEvent(_context: Handle, event: Handle) { stream::record(event, 0) }
 
-    fn cuStreamWriteValue32_v2(handle: Handle, address: u64, value: u32, _flags: c_uint) {
+    fn cuStreamWriteValue32_v2
+        | cuStreamWriteValue32_v2_ptsz (handle: Handle, address: u64, value: u32, _flags: c_uint) {
         write_value(handle, address, &value.to_le_bytes())
     }
 
-    fn cuStreamWriteValue64_v2(handle: Handle, address: u64, value: u64, _flags: c_uint) {
+    fn cuStreamWriteValue64_v2
+        | cuStreamWriteValue64_v2_ptsz (handle: Handle, address: u64, value: u64, _flags: c_uint) {
         write_value(handle, address, &value.to_le_bytes())
     }
 
-    fn cuStreamCopyAttributes(to: Handle, from: Handle) {
+    fn cuStreamCopyAttributes | cuStreamCopyAttributes_ptsz (to: Handle, from: Handle) {
         stream::stream(to)?;
         let of_source = stream::stream(from)?;
         let sticky = *lock(&of_source.0.context.sticky);

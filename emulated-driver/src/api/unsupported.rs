@@ -1,4 +1,5 @@
-//! Functions that are not implemented: they say so once, on standard error.
+//! Functions that are not implemented: they say so once, on standard error. Those without the `_v2`
+//! that another one has are of CUDA 3, whose addresses have 32 bits.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -30,31 +31,46 @@ macro_rules! unsupported {
 }
 
 unsupported! {
+    cuArray3DCreate cuArray3DGetDescriptor cuArrayCreate cuArrayGetDescriptor
     cuArrayGetMemoryRequirements cuArrayGetPlane cuArrayGetSparseProperties
-    cuCoredumpDeregisterCompleteCallback cuCoredumpDeregisterStartCallback
-    cuCoredumpGetAttribute cuCoredumpGetAttributeGlobal cuCoredumpRegisterCompleteCallback
-    cuCoredumpRegisterStartCallback cuCoredumpSetAttribute cuCoredumpSetAttributeGlobal
-    cuCtxFromGreenCtx cuCtxGetDevResource cuCtxGetExecAffinity cuCtxWaitEvent
-    cuDestroyExternalMemory cuDestroyExternalSemaphore cuDevResourceGenerateDesc
-    cuDevSmResourceSplit cuDevSmResourceSplitByCount cuDeviceGetCliqueCount
-    cuDeviceGetCliqueInfo cuDeviceGetDevResource cuDeviceGetExecAffinitySupport
-    cuDeviceGetFabricClusterUuid cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid
+    cuCheckpointProcessCheckpoint cuCheckpointProcessGetRestoreThreadId
+    cuCheckpointProcessGetState cuCheckpointProcessLock cuCheckpointProcessRestore
+    cuCheckpointProcessUnlock cuCoredumpDeregisterCompleteCallback
+    cuCoredumpDeregisterStartCallback cuCoredumpGetAttribute cuCoredumpGetAttributeGlobal
+    cuCoredumpRegisterCompleteCallback cuCoredumpRegisterStartCallback cuCoredumpSetAttribute
+    cuCoredumpSetAttributeGlobal cuCtxFromGreenCtx cuCtxGetDevResource cuCtxGetExecAffinity
+    cuCtxWaitEvent cuDestroyExternalMemory cuDestroyExternalSemaphore cuDevResourceGenerateDesc
+    cuDevSmResourceSplit cuDevSmResourceSplitByCount cuDeviceGetCliqueCount cuDeviceGetCliqueInfo
+    cuDeviceGetDevResource cuDeviceGetExecAffinitySupport cuDeviceGetFabricClusterUuid
+    cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities cuDeviceGetTexture1DLinearMaxWidth
-    cuDeviceRegisterAsyncNotification cuDeviceSetMemPool cuDeviceUnregisterAsyncNotification
+    cuDeviceRegisterAsyncNotification cuDeviceSetMemPool cuDeviceTotalMem
+    cuDeviceUnregisterAsyncNotification cuEGLStreamConsumerAcquireFrame cuEGLStreamConsumerConnect
+    cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
+    cuEGLStreamConsumerReleaseFrame cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect
+    cuEGLStreamProducerPresentFrame cuEGLStreamProducerReturnFrame cuEventCreateFromEGLSync
     cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray
-    cuFlushGPUDirectRDMAWrites cuGraphAddBatchMemOpNode cuGraphAddExternalSemaphoresSignalNode
-    cuGraphAddExternalSemaphoresWaitNode cuGraphAddNode_v3 cuGraphBatchMemOpNodeGetParams
-    cuGraphBatchMemOpNodeSetParams cuGraphExecBatchMemOpNodeSetParams
-    cuGraphExecExternalSemaphoresSignalNodeSetParams
+    cuFlushGPUDirectRDMAWrites cuGLCtxCreate cuGLCtxCreate_v2 cuGLGetDevices cuGLGetDevices_v2
+    cuGLInit cuGLMapBufferObject cuGLMapBufferObjectAsync cuGLMapBufferObjectAsync_v2
+    cuGLMapBufferObjectAsync_v2_ptsz cuGLMapBufferObject_v2 cuGLMapBufferObject_v2_ptds
+    cuGLRegisterBufferObject cuGLSetBufferObjectMapFlags cuGLUnmapBufferObject
+    cuGLUnmapBufferObjectAsync cuGLUnregisterBufferObject cuGraphAddBatchMemOpNode
+    cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode cuGraphAddNode_v3
+    cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
+    cuGraphExecBatchMemOpNodeSetParams cuGraphExecExternalSemaphoresSignalNodeSetParams
     cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecGetId
     cuGraphExternalSemaphoresSignalNodeGetParams cuGraphExternalSemaphoresSignalNodeSetParams
     cuGraphExternalSemaphoresWaitNodeGetParams cuGraphExternalSemaphoresWaitNodeSetParams
     cuGraphGetId cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
-    cuGraphKernelNodeSetAttribute cuGraphNodeGetLocalId cuGraphNodeGetParams
-    cuGraphNodeGetToolsId cuGraphNodeSetParams_v2 cuGraphicsMapResources
-    cuGraphicsResourceGetMappedMipmappedArray cuGraphicsResourceGetMappedPointer_v2
-    cuGraphicsResourceSetMapFlags_v2 cuGraphicsSubResourceGetMappedArray
-    cuGraphicsUnmapResources cuGraphicsUnregisterResource cuGreenCtxCreate cuGreenCtxDestroy
+    cuGraphKernelNodeSetAttribute cuGraphNodeGetLocalId cuGraphNodeGetParams cuGraphNodeGetToolsId
+    cuGraphNodeSetParams_v2 cuGraphicsEGLRegisterImage cuGraphicsGLRegisterBuffer
+    cuGraphicsGLRegisterImage cuGraphicsMapResources cuGraphicsMapResources_ptsz
+    cuGraphicsResourceGetMappedEglFrame cuGraphicsResourceGetMappedMipmappedArray
+    cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
+    cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2
+    cuGraphicsSubResourceGetMappedArray cuGraphicsUnmapResources cuGraphicsUnmapResources_ptsz
+    cuGraphicsUnregisterResource cuGraphicsVDPAURegisterOutputSurface
+    cuGraphicsVDPAURegisterVideoSurface cuGreenCtxCreate cuGreenCtxDestroy
     cuGreenCtxGetDevResource cuGreenCtxGetId cuGreenCtxRecordEvent cuGreenCtxStreamCreate
     cuGreenCtxWaitEvent cuImportExternalMemory cuImportExternalSemaphore cuIpcCloseMemHandle
     cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle
@@ -65,21 +81,33 @@ unsupported! {
     cuLogicalEndpointDestroy cuLogicalEndpointExport cuLogicalEndpointGetLimits
     cuLogicalEndpointIdRelease cuLogicalEndpointIdReserve cuLogicalEndpointImport
     cuLogicalEndpointQuery cuLogicalEndpointUnbind cuLogsCurrent cuLogsDumpToFile
-    cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback cuMemBatchDecompressAsync
-    cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync cuMemExportToShareableHandle
-    cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemGetMemPool
-    cuMemImportFromShareableHandle cuMemMapArrayAsync cuMemPoolExportPointer
+    cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback cuMemAlloc cuMemAllocHost
+    cuMemAllocPitch cuMemBatchDecompressAsync cuMemBatchDecompressAsync_ptsz
+    cuMemDiscardAndPrefetchBatchAsync cuMemDiscardAndPrefetchBatchAsync_ptsz
+    cuMemDiscardBatchAsync cuMemDiscardBatchAsync_ptsz cuMemExportToShareableHandle cuMemFree
+    cuMemGetAddressRange cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetInfo
+    cuMemGetLocationInfo cuMemGetMemPool cuMemHostGetDevicePointer cuMemImportFromShareableHandle
+    cuMemMapArrayAsync cuMemMapArrayAsync_ptsz cuMemPoolExportPointer
     cuMemPoolExportToShareableHandle cuMemPoolImportFromShareableHandle cuMemPoolImportPointer
-    cuMemPrefetchBatchAsync cuMemRangeGetAttribute cuMemRangeGetAttributes cuMemSetMemPool
-    cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync
-    cuMemcpy3DWithAttributesAsync cuMemcpyBatchAsync cuMemcpyBatchAsync_v2
-    cuMemcpyWithAttributesAsync cuMipmappedArrayGetMemoryRequirements
-    cuMipmappedArrayGetSparseProperties cuMulticastAddDevice cuMulticastBindAddr
-    cuMulticastBindAddr_v2 cuMulticastBindMem cuMulticastBindMem_v2 cuMulticastCreate
-    cuMulticastGetGranularity cuMulticastUnbind cuProfilerInitialize
-    cuSignalExternalSemaphoresAsync cuStreamBatchMemOp cuStreamBeginCaptureToCig
-    cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig cuStreamGetDevResource
-    cuStreamGetGreenCtx cuStreamWaitValue32 cuStreamWaitValue64 cuStreamWriteValue32
-    cuStreamWriteValue64 cuTensorMapEncodeIm2col cuTensorMapEncodeIm2colWide
-    cuTensorMapReplaceAddress cuWaitExternalSemaphoresAsync
+    cuMemPrefetchBatchAsync cuMemPrefetchBatchAsync_ptsz cuMemRangeGetAttribute
+    cuMemRangeGetAttributes cuMemSetMemPool cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned
+    cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_ptsz
+    cuMemcpy3DBatchAsync_v2 cuMemcpy3DBatchAsync_v2_ptsz cuMemcpy3DPeer cuMemcpy3DPeerAsync
+    cuMemcpy3DPeerAsync_ptsz cuMemcpy3DPeer_ptds cuMemcpy3DWithAttributesAsync cuMemcpyAtoA
+    cuMemcpyAtoD cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyBatchAsync cuMemcpyBatchAsync_ptsz
+    cuMemcpyBatchAsync_v2 cuMemcpyBatchAsync_v2_ptsz cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync
+    cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync
+    cuMemcpyWithAttributesAsync cuMemsetD16 cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32
+    cuMemsetD8 cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties
+    cuModuleGetGlobal cuMulticastAddDevice cuMulticastBindAddr cuMulticastBindAddr_v2
+    cuMulticastBindMem cuMulticastBindMem_v2 cuMulticastCreate cuMulticastGetGranularity
+    cuMulticastUnbind cuProfilerInitialize cuSignalExternalSemaphoresAsync
+    cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz
+    cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig
+    cuStreamGetDevResource cuStreamGetGreenCtx cuStreamWaitValue32 cuStreamWaitValue32_ptsz
+    cuStreamWaitValue64 cuStreamWaitValue64_ptsz cuStreamWriteValue32 cuStreamWriteValue32_ptsz
+    cuStreamWriteValue64 cuStreamWriteValue64_ptsz cuTensorMapEncodeIm2col
+    cuTensorMapEncodeIm2colWide cuTensorMapReplaceAddress cuTexRefGetAddress cuTexRefSetAddress
+    cuTexRefSetAddress2D cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
+    cuWaitExternalSemaphoresAsync cuWaitExternalSemaphoresAsync_ptsz
 }

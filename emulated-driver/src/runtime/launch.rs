@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint};
+use std::mem::ManuallyDrop;
 
 use crate::api::launch::{Launch, LaunchAttribute, call};
 use crate::api::{module::call as module, occupancy::call as occupancy};
@@ -22,7 +23,9 @@ pub struct Dim3([c_uint; 3]);
 type Configuration = (Dim3, Dim3, usize, Handle);
 
 thread_local! {
-    static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+    /// Never dropped, as the stack of contexts is not.
+    static CONFIGURATIONS: RefCell<ManuallyDrop<Vec<Configuration>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// `cudaLaunchConfig_t`.
@@ -139,7 +142,8 @@ runtime! {
     fn __cudaPopCallConfiguration(
         grid: Out<Dim3>, block: Out<Dim3>, shared: Out<usize>, stream: Out<Handle>,
     ) {
-        let popped = CONFIGURATIONS.with_borrow_mut(Vec::pop).ok_or(MISSING_CONFIGURATION)?;
+        let popped = CONFIGURATIONS.with_borrow_mut(|all| all.pop());
+        let popped = popped.ok_or(MISSING_CONFIGURATION)?;
         grid.set(popped.0)?;
         block.set(popped.1)?;
         shared.set(popped.2)?;

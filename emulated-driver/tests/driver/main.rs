@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libloading::Library;
 
@@ -667,6 +668,37 @@ fn kernels_know_registered_memory_by_the_programs_address() {
     assert_eq!(call!(cuCtxSynchronize()), 700);
 }
 
+/// As `atexit` functions do, which run when the variables of the thread have been dropped.
+#[test]
+fn contexts_are_known_until_a_thread_has_ended() {
+    static CODES: [AtomicU32; 3] = [const { AtomicU32::new(u32::MAX) }; 3];
+    struct AtEnd;
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            let mut device = -1;
+            let to: *mut c_int = &mut device;
+            let mut popped = NONE;
+            let context: *mut Handle = &mut popped;
+            let codes = [
+                call!(cuCtxGetDevice(to => *mut c_int)),
+                call!(cuCtxPopCurrent_v2(context => *mut Handle)),
+                call!(cuCtxPopCurrent_v2(context => *mut Handle)),
+            ];
+            for (place, code) in CODES.iter().zip(codes) {
+                place.store(code, Ordering::Relaxed);
+            }
+        }
+    }
+    thread_local!(static AT_END: AtEnd = const { AtEnd });
+    let thread = std::thread::spawn(|| {
+        AT_END.with(|_| ());
+        context();
+    });
+    thread.join().expect("the thread ends well");
+    let codes = CODES.each_ref().map(|code| code.load(Ordering::Relaxed));
+    assert_eq!(codes, [0, 0, 201]);
+}
+
 #[test]
 fn the_address_of_a_variable_is_one_of_a_device() {
     let context = context();
@@ -692,4 +724,14 @@ fn the_address_of_a_variable_is_one_of_a_device() {
     // Its context, and the type of memory: a device's.
     assert_eq!(attribute(1), (0, context.expose_provenance() as u64));
     assert_eq!(attribute(2), (0, 2));
+    // Its range, by an address inside.
+    let (mut base, mut range) = (0, 0);
+    let (to, length): (*mut u64, *mut usize) = (&mut base, &mut range);
+    assert_eq!(
+        call!(cuMemGetAddressRange_v2(
+            to => *mut u64, length => *mut usize, address + 2 => u64
+        )),
+        0
+    );
+    assert_eq!((base, range), (address, bytes));
 }

@@ -82,6 +82,13 @@ pub(super) fn take_order(mods: &mut Modifiers<'_>) -> Order {
     }
 }
 
+/// Whether a cache operator leads past the L1 cache, as those do by which blocks tell each other a
+/// word.
+fn is_in_l2(mods: &Modifiers<'_>) -> bool {
+    let operators = ["cg", "cv", "wt"];
+    mods.rest().iter().any(|name| operators.contains(name))
+}
+
 /// The order of a load or a store. A scope belongs to one that is strong and not volatile, and to
 /// no other.
 fn take_scoped_order(mods: &mut Modifiers<'_>) -> Result<Order, Failure> {
@@ -134,6 +141,7 @@ impl<'p> Builder<'_, 'p> {
         if mods.take("nc") && space != Space::Global {
             return Err(Failure::Unknown);
         }
+        let in_l2 = is_in_l2(&mods) && elements == 1 && ty.bytes() == 8;
         mods.drop_known(is_hint);
         mods.finish()?;
         let (ty, elements) = match (ty, elements) {
@@ -188,7 +196,8 @@ impl<'p> Builder<'_, 'p> {
             destinations,
             register_bits,
             strong: order.strong,
-            plain: !order.strong && ty.bytes() >= 4 && space != Space::Cluster,
+            whole: order.strong || in_l2,
+            plain: !order.strong && !in_l2 && ty.bytes() >= 4 && space != Space::Cluster,
             acquire: order.acquire,
             used: u32::MAX,
         };
@@ -285,6 +294,7 @@ impl<'p> Builder<'_, 'p> {
         let elements = take_elements(&mut mods);
         let space = take_space(&mut mods);
         let order = take_scoped_order(&mut mods)?;
+        let in_l2 = is_in_l2(&mods) && elements == 1 && ty.bytes() == 8;
         mods.drop_known(is_hint);
         mods.finish()?;
         let (ty, elements) = match (ty, elements) {
@@ -324,7 +334,8 @@ impl<'p> Builder<'_, 'p> {
             bytes: ty.bytes(),
             sources,
             strong: order.strong,
-            plain: !order.strong && ty.bytes() >= 4 && space != Space::Cluster,
+            whole: order.strong || in_l2,
+            plain: !order.strong && !in_l2 && ty.bytes() >= 4 && space != Space::Cluster,
             release: order.release,
         };
         let index = self.program.stores.len() as u32;

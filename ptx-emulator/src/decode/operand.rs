@@ -134,6 +134,18 @@ impl<'p> Builder<'_, 'p> {
                 let offset = self.element_offset(name, index)?;
                 self.symbol(name, offset, ty)
             }
+            Operand::IndexedElement {
+                array,
+                register,
+                index,
+            } => {
+                let element = self.indexed_element(array, register)?;
+                let element = match is_reg32(ty) {
+                    true => self.low_half(Register::Reg64(element)),
+                    false => Register::Reg64(element),
+                };
+                self.sum(element, self.element_offset(array, index)?)
+            }
             Operand::Not(name) => {
                 let predicate = self.predicate(name)?;
                 let negated = self.new_predicate();
@@ -206,7 +218,12 @@ impl<'p> Builder<'_, 'p> {
     }
 
     /// The state-space address of a symbol.
-    fn symbol(&mut self, name: Span, addend: i64, ty: Type) -> Result<Register, Failure> {
+    pub(crate) fn symbol(
+        &mut self,
+        name: Span,
+        addend: i64,
+        ty: Type,
+    ) -> Result<Register, Failure> {
         match self.resolve(name)? {
             Binding::Shared { offset } => {
                 let bits = (i64::from(offset).wrapping_add(addend)) as u64;
@@ -336,6 +353,21 @@ impl<'p> Builder<'_, 'p> {
         let (base, offset) = match *operand {
             Operand::Address { base, offset } => (base, offset),
             Operand::Element(name, index) => (Some(name), self.element_offset(name, index)?),
+            Operand::IndexedElement {
+                array,
+                register,
+                index,
+            } => {
+                let base = AddressBase::Reg64(self.indexed_element(array, register)?);
+                let space = own_space(space, &self.resolve(array)?);
+                let offset = self.element_offset(array, index)?;
+                return Ok(Address {
+                    space,
+                    base,
+                    offset,
+                    offsets: 0,
+                });
+            }
             _ => return Err("expected an address in brackets".into()),
         };
         let plain = |base, offset| Address {
@@ -351,13 +383,7 @@ impl<'p> Builder<'_, 'p> {
             return Ok(plain(AddressBase::Reg64(reg), offset));
         }
         let binding = self.resolve(name)?;
-        // A variable has a space of its own, whether the instruction names it or not.
-        let space = match (space, &binding) {
-            // A function's parameter that has an address is a local variable.
-            (Space::Generic | Space::Param, Binding::Local { .. }) => Space::Local,
-            (Space::Generic, Binding::Shared { .. } | Binding::DynamicShared) => Space::Shared,
-            (space, _) => space,
-        };
+        let space = own_space(space, &binding);
         let plain = |base, offset| Address {
             space,
             base,
@@ -378,6 +404,16 @@ impl<'p> Builder<'_, 'p> {
                 _ => return Err("expected an address".into()),
             },
         })
+    }
+}
+
+/// A variable has a space of its own, whether the instruction names it or not.
+fn own_space(named: Space, binding: &Binding) -> Space {
+    match (named, binding) {
+        // A function's parameter that has an address is a local variable.
+        (Space::Generic | Space::Param, Binding::Local { .. }) => Space::Local,
+        (Space::Generic, Binding::Shared { .. } | Binding::DynamicShared) => Space::Shared,
+        (space, _) => space,
     }
 }
 

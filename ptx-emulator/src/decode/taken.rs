@@ -55,9 +55,10 @@ fn of_statements(body: &Body, statements: &[Statement], text: &str, note: &mut i
 
 fn named(operand: &Operand) -> Option<Span> {
     match operand {
-        Operand::Name(name) | Operand::NameOffset(name, _) | Operand::Element(name, _) => {
-            Some(*name)
-        }
+        Operand::Name(name)
+        | Operand::NameOffset(name, _)
+        | Operand::Element(name, _)
+        | Operand::IndexedElement { array: name, .. } => Some(*name),
         _ => None,
     }
 }

@@ -297,8 +297,8 @@ impl<O: EventSink> Run<'_, '_, O> {
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Load, lane)?;
-            let whole = self.hold(space, address, bytes, load.strong);
-            let each = load.strong && whole.is_none();
+            let whole = self.hold(space, address, bytes, load.whole);
+            let each = load.whole && whole.is_none();
             for (index, destination) in load.destinations.iter().enumerate() {
                 let at = address + u64::from(load.bytes) * index as u64;
                 let value = self.read_memory(space, at, load.bytes, lane, each);
@@ -375,8 +375,8 @@ impl<O: EventSink> Run<'_, '_, O> {
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Store, lane)?;
-            let whole = self.hold(space, address, bytes, store.strong);
-            let each = store.strong && whole.is_none();
+            let whole = self.hold(space, address, bytes, store.whole);
+            let each = store.whole && whole.is_none();
             for (index, source) in store.sources.iter().enumerate() {
                 let at = address + u64::from(store.bytes) * index as u64;
                 let value = read(&self.r, *source, lane);

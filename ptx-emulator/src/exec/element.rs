@@ -49,18 +49,18 @@ enum Wrong {
 type Whole<'l> = (MutexGuard<'l, ()>, Option<MutexGuard<'l, ()>>);
 
 impl<'l, O: EventSink> Run<'_, 'l, O> {
-    /// Keeps other workers from global memory that a strong access reads or writes as a whole: 8 or
-    /// 16 bytes. PTX lets the elements of a vector be seen one by one; GPUs do not, and CUB relies
+    /// Keeps other workers from global memory that an access reads or writes as a whole: 8 or 16
+    /// bytes. PTX lets the elements of a vector be seen one by one; GPUs do not, and CUB relies
     /// on it for what its blocks tell each other.
     pub(super) fn hold(
         &self,
         space: Space,
         address: u64,
         bytes: u32,
-        strong: bool,
+        whole: bool,
     ) -> Option<Whole<'l>> {
         let is_shared = matches!(space, Space::Global | Space::Const | Space::Generic);
-        if !strong || !is_shared || !matches!(bytes, 8 | 16) {
+        if !whole || !is_shared || !matches!(bytes, 8 | 16) {
             return None;
         }
         let launch = self.launch;

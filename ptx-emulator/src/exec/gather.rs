@@ -88,7 +88,7 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
     ) -> bool {
         let load = &self.program.loads[index];
         // These must not tear.
-        if load.strong && bytes >= 8 {
+        if load.whole && bytes >= 8 {
             return false;
         }
         if let Some(Register::Reg32(to)) = load.single
@@ -200,7 +200,7 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
     ) -> bool {
         let store = &self.program.stores[index];
         let site = self.program.loads.len() + index;
-        if store.strong && bytes >= 8 {
+        if store.whole && bytes >= 8 {
             return false;
         }
         let mut near = self.patterns[site].near;

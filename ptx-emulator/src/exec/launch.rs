@@ -93,6 +93,11 @@ impl<'l> Launch<'l> {
                 limit: crate::MAX_SHARED_BYTES,
             });
         }
+        let wanted = match wanted {
+            0 => 0,
+            // At least the word that the last byte is in.
+            some => some.next_multiple_of(config.shared_unit.clamp(4, 1024).into()),
+        };
         let params = args.block(kernel)?;
         let module = &kernel.0.module;
         let variables = module.all_variables(memory, &program.variables)?;
@@ -295,6 +300,12 @@ impl Launch<'_> {
         }
     }
 
+    /// Bytes of shared memory of a block, in units of the kernel's target.
+    fn aggregate_shared(&self) -> u32 {
+        self.shared_bytes
+            .next_multiple_of(self.kernel.shared_unit())
+    }
+
     pub(super) fn special(&self, special: Special, thread: u32, block: [u32; 3]) -> u64 {
         let [x, y, _] = self.block;
         let lane = thread % 32;
@@ -328,8 +339,10 @@ impl Launch<'_> {
             Special::LaneMask(LaneMask::Greater) => !(u32::MAX >> (31 - lane)),
             Special::LaneMask(LaneMask::GreaterEqual) => u32::MAX << lane,
             Special::DynamicSharedBytes => self.dynamic_bytes,
-            Special::TotalSharedBytes => self.shared_bytes - self.kernel.reserved_shared_bytes(),
-            Special::AggregateSharedBytes => self.shared_bytes,
+            Special::TotalSharedBytes => {
+                self.aggregate_shared() - self.kernel.reserved_shared_bytes()
+            }
+            Special::AggregateSharedBytes => self.aggregate_shared(),
             Special::ReservedShared(offset) => {
                 let start = self.kernel.0.program.reserved_shared.unwrap_or_default();
                 start + u32::from(offset)

@@ -111,6 +111,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             bytes: 4,
             sources: sources.map(|word| Register::Reg32(Reg32(word))).collect(),
             strong: false,
+            whole: false,
             plain: false,
             release: false,
         };

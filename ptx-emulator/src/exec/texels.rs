@@ -178,10 +178,14 @@ pub(super) fn taps(
         let mode = mode(image, sampler, axis);
         let extent = extents[axis];
         let at = scaled(place.at[axis], place.is_normalized, mode, extent);
-        let at = if is_linear { at - 0.5 } else { at };
+        // Of a place between texels 8 bits of fraction count, also for which texels it is between.
+        let at = match is_linear {
+            true => ((at - 0.5) * WEIGHT_STEPS + 0.5).floor() / WEIGHT_STEPS,
+            false => at,
+        };
         let first = at.floor();
         if is_linear {
-            weights[axis] = ((at - first) * WEIGHT_STEPS).round() / WEIGHT_STEPS;
+            weights[axis] = at - first;
         }
         let first = index_of(first) + i64::from(offsets[axis]);
         neighbours[axis] =

@@ -48,7 +48,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             let (handle, sampler) = key(first);
             match op.action {
                 TextureAction::Fetch(result) => {
-                    let texture = self.texture_of(handle, sampler, first)?;
+                    let texture = as_named(self.texture_of(handle, sampler, first)?, op.kind);
                     self.fetch(op, &texture, result, group)?;
                 }
                 TextureAction::Gather(component, result) => {
@@ -61,7 +61,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                 | TextureAction::StoreSample(_)
                 | TextureAction::Reduce(..) => {
                     let image = match self.object_of(handle, first)? {
-                        Object::Surface(image) => image,
+                        Object::Surface(image) => row_as_line(image, op.kind),
                         _ => return Err(bad(format!("{handle:#x} is no surface"), first)),
                     };
                     check_kind(image.kind, op.kind, first)?;
@@ -362,6 +362,31 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
         Ok(())
     }
+}
+
+/// An image of one row as a line, where an instruction has one coordinate: GPUs read arrays of
+/// height 1 so.
+fn row_as_line(image: Image, named: ImageKind) -> Image {
+    let is_row = image.kind == ImageKind::Plane && image.extents[1] == 1;
+    match is_row && named == ImageKind::Line {
+        true => Image {
+            kind: named,
+            ..image
+        },
+        false => image,
+    }
+}
+
+/// As [`row_as_line`], of all levels.
+fn as_named(texture: Arc<Texture>, named: ImageKind) -> Arc<Texture> {
+    if texture.levels[0].kind == named {
+        return texture;
+    }
+    let levels = texture.levels.iter();
+    Arc::new(Texture {
+        levels: levels.map(|level| row_as_line(*level, named)).collect(),
+        sampler: texture.sampler,
+    })
 }
 
 /// Whether an image has the coordinates of an instruction.

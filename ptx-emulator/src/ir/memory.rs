@@ -100,9 +100,11 @@ pub(crate) struct Load {
     pub single: Option<Register>,
     /// Bits of the destination registers.
     pub register_bits: u32,
-    /// Volatile, relaxed, acquire: 64-bit elements must not tear.
+    /// Volatile, relaxed, acquire.
     pub strong: bool,
-    /// Weak, with elements of 4 or 8 bytes: the fast paths may do it.
+    /// Strong, or one element of 64 bits past the L1 cache: no other block sees a half of it.
+    pub whole: bool,
+    /// Weak and not whole, with elements of 4 or 8 bytes: the fast paths may do it.
     pub plain: bool,
     pub acquire: bool,
     /// The bytes of the access, one bit each, whose value is read from a register later.
@@ -115,6 +117,8 @@ pub(crate) struct Store {
     pub bytes: u32,
     pub sources: Vec<Register>,
     pub strong: bool,
+    /// As [`Load::whole`].
+    pub whole: bool,
     /// As [`Load::plain`].
     pub plain: bool,
     pub release: bool,

@@ -455,3 +455,28 @@ fn strong_vectors_are_whole_for_other_blocks() {
         launch(&text, &config, &mut [0; 4]).expect("runs");
     }
 }
+
+/// Dr.Jit's scans do so with a word of 64 bits, which they store by `.cg`, not as a strong one.
+#[test]
+fn words_of_64_bits_past_the_l1_cache_are_whole_for_other_blocks() {
+    for load in [
+        "ld.volatile.global.u64",
+        "ld.global.cg.u64",
+        "ld.global.cv.u64",
+    ] {
+        let text = module(&format!(
+            "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; mov.u32 %r6, 0; @%p1 bra READ;
+             WRITE: add.u32 %r6, %r6, 1; mov.b64 %x2, {{%r6, %r6}};
+             st.global.cg.u64 [%base], %x2;
+             setp.lt.u32 %p2, %r6, 200000; @%p2 bra WRITE;
+             bra.uni END;
+             READ: {load} %x2, [%base]; mov.b64 {{%r2, %r3}}, %x2;
+             setp.ne.u32 %p3, %r2, %r3; @%p3 trap;
+             setp.lt.u32 %p3, %r2, 200000; @%p3 bra READ;
+             END:"
+        ));
+        let mut config = config(2, 1);
+        config.workers = Some(2);
+        launch(&text, &config, &mut [0; 2]).expect("runs");
+    }
+}

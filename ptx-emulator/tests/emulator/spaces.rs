@@ -82,6 +82,32 @@ fn reserved_shared_memory_is_apart_from_the_kernels_own() {
     assert_eq!(kernel(&text).static_shared_bytes(), 20);
 }
 
+/// As GPUs allocate it: a kernel reads what is behind its own, up to the end of the unit.
+#[test]
+fn shared_memory_ends_at_a_unit_of_the_launch() {
+    let text = module_with(
+        ".extern .shared .align 16 .b8 dynamic[];",
+        &format!(
+            "mov.u32 %r1, dynamic; mov.u32 %r2, %tid.x; mad.lo.u32 %r1, %r2, 4, %r1;
+             ld.shared.u32 %r3, [%r1]; mov.u32 %r4, %dynamic_smem_size;
+             mov.u32 %r5, %total_smem_size; mad.lo.u32 %r5, %r5, 1000, %r4;
+             add.u32 %r0, %r3, %r5; {STORE}"
+        ),
+    );
+    let run = |text: &str, threads, unit| {
+        let mut config = LaunchConfig::new([1, 1, 1], [threads, 1, 1]);
+        (config.dynamic_shared_bytes, config.shared_unit) = (8, unit);
+        let mut data = vec![0; threads as usize];
+        launch(text, &config, &mut data).map(|_| data[0])
+    };
+    let of_sm_70 = text.replace("sm_80", "sm_70");
+    assert_eq!(run(&text, 2, 4).expect("in bounds"), 128_008);
+    assert_eq!(run(&of_sm_70, 2, 4).expect("in bounds"), 256_008);
+    assert!(run(&text, 3, 4).is_err());
+    assert_eq!(run(&text, 32, 128).expect("in the unit"), 128_008);
+    assert!(run(&text, 33, 128).is_err());
+}
+
 /// Groups clear their bits in words there that no kernel has written before.
 #[test]
 fn reserved_shared_memory_counts_as_written() {

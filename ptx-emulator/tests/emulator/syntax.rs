@@ -260,6 +260,20 @@ fn elements_of_arrays_are_addresses() {
          mad.lo.u32 %r0, %r1, 10, %r2; }";
     let text = module_with(declarations, &format!("{body} {STORE}"));
     assert_eq!(run_text(&text, 1, &[0]), [16_07 * 100 + 89]);
+    // The same elements by registers, and by constant expressions.
+    let by_registers = body
+        .replace("pairs[2];", "pairs[%i]; mov.u32 %i, 7;")
+        .replace("bytes[7]", "bytes[%i]")
+        .replace("table[3]", "table[%w+2]")
+        .replace("halves[4]", "halves[%w+1+2]")
+        .replace(
+            "{ .shared",
+            "{ .reg .b32 %i; .reg .b64 %w; mov.u32 %i, 2; mov.u64 %w, 1; .shared",
+        );
+    let by_registers = module_with(declarations, &format!("{by_registers} {STORE}"));
+    assert_eq!(run_text(&by_registers, 1, &[0]), [16_07 * 100 + 89]);
+    let by_expression = text.replace("table[3]", "table[2 * 2 - 1]");
+    assert_eq!(run_text(&by_expression, 1, &[0]), [16_07 * 100 + 89]);
     let missing = text.replace("table[3]", "nothing[3]");
     assert!(
         Module::parse(&missing)

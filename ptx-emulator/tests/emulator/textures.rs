@@ -507,6 +507,45 @@ fn normalised_formats_are_read_as_floats() {
     }
 }
 
+/// 0.7f is less than 0.7, by less than a fraction of 8 bits of a texel.
+#[test]
+fn texels_are_gathered_around_a_place_in_fixed_point() {
+    let memory = Memory::with_capacity(1 << 20);
+    let image = numbered(&memory, ImageKind::Plane, [4, 5, 1]);
+    let sampler = Sampler {
+        normalized_coordinates: true,
+        ..Sampler::default()
+    };
+    let handle = texture(&memory, image, sampler);
+    let gather = with_handle(
+        "mov.b32 %r1, 0f3f000000; mov.b32 %r2, 0f3f333333;
+         tld4.r.2d.v4.f32.f32 {%r3, %r4, %r5, %r6}, [%x20, {%r1, %r2}];
+         st.global.v4.b32 [%base], {%r3, %r4, %r5, %r6};",
+    );
+    let found = launch(&gather, &memory, handle, &[0; 4]).expect("runs");
+    assert_eq!(found, [41.0f32, 42.0, 32.0, 31.0].map(f32::to_bits));
+}
+
+/// Dr.Jit makes its lines so.
+#[test]
+fn planes_of_one_row_are_read_as_lines() {
+    let memory = Memory::with_capacity(1 << 20);
+    let image = numbered(&memory, ImageKind::Plane, [4, 1, 1]);
+    let sampler = Sampler {
+        filter: Filter::Linear,
+        addressing: [AddressMode::Border; 3],
+        ..Sampler::default()
+    };
+    let handle = texture(&memory, image, sampler);
+    let line = with_handle(
+        "mov.b32 %r2, 0f40000000; tex.1d.v4.f32.f32 {%r0, _, _, _}, [%x20, {%r2}];
+         st.global.b32 [%base], %r0;",
+    );
+    // Halfway between the second and the third texel, and of no row beside them.
+    let found = launch(&line, &memory, handle, &[0]).expect("runs");
+    assert_eq!(found, [1.5f32.to_bits()]);
+}
+
 #[test]
 fn wrong_handles_are_faults() {
     let memory = Memory::with_capacity(1 << 20);

@@ -197,14 +197,30 @@ impl Parser<'_> {
                     return Ok(Operand::NameOffset(name, self.optional_offset()?));
                 }
                 if self.eat(b'[')? {
-                    let index = self.integer("the number of an element")? as i64;
-                    self.expect(b']')?;
-                    return Ok(Operand::Element(name, index));
+                    return self.element_of(name);
                 }
                 Ok(Operand::Name(name))
             }
             _ => self.expected("an operand"),
         }
+    }
+
+    /// What stands behind `array[`: a constant, a register, or the sum of both.
+    fn element_of(&mut self, array: Span) -> Result<Operand> {
+        let of_register = self.token == Token::Word && self.current() != "WARP_SZ";
+        let operand = match of_register {
+            true => Operand::IndexedElement {
+                array,
+                register: self.name("a register")?,
+                index: self.optional_offset()?,
+            },
+            false => {
+                let index = self.constant("the number of an element")? as i64;
+                Operand::Element(array, index)
+            }
+        };
+        self.expect(b']')?;
+        Ok(operand)
     }
 
     /// `(a, b)` of a call, or a constant in parentheses.

@@ -3,7 +3,7 @@
 use super::{BlockId, Builder};
 use crate::decode::modifiers::Failure;
 use crate::decode::scope::{Binding, Numbered, Range, Scope, head, split_number};
-use crate::ir::{Predicate, Register};
+use crate::ir::{Constant, Op, Predicate, Reg64, Register};
 use ptx_syntax::ast::{Span, Type, Variable};
 
 impl<'a> Builder<'a, '_> {
@@ -180,6 +180,37 @@ impl<'a> Builder<'a, '_> {
         let bytes = self.element_bytes.get(text).copied().or_else(of_module);
         let offset = bytes.and_then(|bytes| index.checked_mul(bytes as i64));
         offset.ok_or_else(|| format!("`{text}` is no array with an element {index}").into())
+    }
+
+    /// A register of 32 bits with the lower half of a value.
+    pub(crate) fn low_half(&mut self, value: Register) -> Register {
+        let Register::Reg64(wide) = value else {
+            return value;
+        };
+        let low = self.new_reg32();
+        self.emit_unguarded(Op::Narrow(low, wide));
+        Register::Reg32(low)
+    }
+
+    /// The address of `array[register]`. NVIDIA's assembler takes the register's lower 32 bits as
+    /// an unsigned number, whatever its type.
+    pub(crate) fn indexed_element(
+        &mut self,
+        array: Span,
+        register: Span,
+    ) -> Result<Reg64, Failure> {
+        let bytes = self.element_offset(array, 1)?;
+        let (index, _) = self.register(register)?;
+        let Register::Reg32(index) = self.low_half(index) else {
+            return Err("a predicate is no number of an element".into());
+        };
+        let Register::Reg64(base) = self.symbol(array, 0, Type::U64)? else {
+            return Err("expected an array".into());
+        };
+        let bytes = self.reg32_constant(Constant::Bits(bytes as u64));
+        let address = self.new_reg64();
+        self.emit_unguarded(Op::MulAddWide(false, address, index, bytes, base));
+        Ok(address)
     }
 
     pub(crate) fn register(&mut self, name: Span) -> Result<(Register, Type), Failure> {

@@ -36,6 +36,7 @@ impl Builder<'_, '_> {
                 bytes: 4,
                 sources: vec![Register::Reg32(word)],
                 strong: false,
+                whole: false,
                 plain: true,
                 release: false,
             });
