@@ -4,6 +4,7 @@
 use super::cost::{self, CLUSTER, KERNEL_BESIDE, PERSISTENT, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch, StreamK};
 use super::{ReductionMode, TileScheduler, TileSchedulerParams};
+use crate::gemm::copy::layout;
 use crate::gemm::mma::split::TERMS;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::scheduler::GROUP_M;
@@ -191,10 +192,12 @@ impl Tile {
         let element_bytes = ROW_BYTES as f64 / f64::from(bk);
         let elements = (f64::from(m) + f64::from(n)) * f64::from(k);
         let mut bytes = elements * element_bytes;
-        let unaligned_c = match element_bytes {
+        // Kernels of TF32 take an MN-major A through registers, and C lies column by column for them.
+        let is_transposed = element_bytes == 4.0 && self.config.layouts[0] == layout::MN_MAJOR;
+        let unaligned_c = match is_transposed {
             _ if self.problem.tma_store || self.splits_operands => 0.0,
-            4.0 => cost::UNALIGNED_C[1],
-            _ => cost::UNALIGNED_C[0],
+            false => cost::UNALIGNED_C,
+            true => cost::UNALIGNED_TRANSPOSED_C,
         };
         clocks += f64::from(m) * f64::from(n) * f64::from(self.problem.batch) * unaligned_c;
         if self.splits_operands {
