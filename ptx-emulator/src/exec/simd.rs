@@ -63,7 +63,7 @@ use super::{integer_matrix, rare};
 use crate::ir::LaneFunction;
 use crate::ir::{LaneOp, MatrixInputs, Shuffle};
 pub(super) use compare::{compare_wide, compare_words};
-pub(super) use gather::{Places, Words, can_gather, gather, gather_row};
+pub(super) use gather::{Places, Words, can_gather, gather, gather_pairs, gather_row};
 pub(super) use halves::halves;
 pub(super) use level::Instructions;
 pub(crate) use level::Level;
@@ -72,6 +72,7 @@ use level::Portable;
 use level::{Avx2, Avx512};
 pub(super) use runs::{function, micro_ops, restore, restore_wide};
 pub(super) use segment::segment;
+pub(crate) use words::{load_pair, store_pair};
 pub(super) use words::{load_row, prefetch_row, store_row};
 
 /// What [`run_at`] compiles for the vector instructions of each level.

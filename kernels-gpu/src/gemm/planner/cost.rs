@@ -21,8 +21,8 @@ mod persistent;
 
 use crate::gemm::tile_config::TileConfig;
 pub(super) use gemv::GemvCost;
-pub use persistent::{LINE_BYTES, is_copied_to_lines, row_alignment};
 pub(super) use persistent::*;
+pub use persistent::{LINE_BYTES, is_copied_to_lines, row_alignment};
 
 /// What launches of one kind take.
 #[derive(Clone, Copy)]

@@ -1,8 +1,13 @@
 //! Rows of words that other threads may access at the same time.
+//!
+//! Aligned values of 64 bits are whole for other threads, as they are on a GPU. Rows are moved by
+//! vectors, within which no processor tears 8 aligned bytes; single values by one instruction.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
+#[cfg(not(target_arch = "x86_64"))]
+use std::sync::atomic::Ordering;
 
 use super::Level;
 
@@ -14,8 +19,9 @@ use super::Level;
 pub(in crate::exec) fn load_row(level: Level, from: &[AtomicU32; 32], to: &mut [u32; 32]) {
     match level {
         Level::Portable => {
-            for (to, word) in to.iter_mut().zip(from) {
-                *to = word.load(Ordering::Relaxed);
+            for (to, pair) in to.chunks_exact_mut(2).zip(from.chunks_exact(2)) {
+                let value = load_pair(pair, 0);
+                (to[0], to[1]) = (value as u32, (value >> 32) as u32);
             }
         }
         #[cfg(target_arch = "x86_64")]
@@ -33,8 +39,8 @@ pub(in crate::exec) fn load_row(level: Level, from: &[AtomicU32; 32], to: &mut [
 pub(in crate::exec) fn store_row(level: Level, to: &[AtomicU32; 32], from: &[u32; 32]) {
     match level {
         Level::Portable => {
-            for (to, word) in to.iter().zip(from) {
-                to.store(*word, Ordering::Relaxed);
+            for (to, pair) in to.chunks_exact(2).zip(from.chunks_exact(2)) {
+                store_pair(to, 0, u64::from(pair[0]) | u64::from(pair[1]) << 32);
             }
         }
         #[cfg(target_arch = "x86_64")]
@@ -44,6 +50,57 @@ pub(in crate::exec) fn store_row(level: Level, to: &[AtomicU32; 32], from: &[u32
         // reference; the processor does not tear the aligned words of a vector, so each is written
         // as by a relaxed atomic store.
         _ => unsafe { copy_row(level, from.as_ptr(), to.as_ptr().cast_mut().cast()) },
+    }
+}
+
+/// Reads two neighbouring words as one value, which no other thread sees half-written where it is
+/// aligned to its size. Processors other than x86-64 read the words one by one.
+///
+/// Rust has no accesses of two sizes to the same atomics: hence the assembly.
+#[inline(always)]
+pub(crate) fn load_pair(words: &[AtomicU32], at: usize) -> u64 {
+    let pair = &words[at..][..2];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let value: u64;
+        // SAFETY: `pair` is readable for the 8 bytes that are moved, and the instruction needs no
+        // alignment. Other threads may write the words: the processor does not tear aligned words.
+        unsafe {
+            std::arch::asm!(
+                "mov {value}, qword ptr [{from}]",
+                value = out(reg) value,
+                from = in(reg) pair.as_ptr(),
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        value
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let [low, high] = [0, 1].map(|half| u64::from(pair[half].load(Ordering::Relaxed)));
+        low | high << 32
+    }
+}
+
+/// Writes two neighbouring words; as [`load_pair`].
+#[inline(always)]
+pub(crate) fn store_pair(words: &[AtomicU32], at: usize, value: u64) {
+    let pair = &words[at..][..2];
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the 8 bytes that are moved are those of `pair`, which may be written through a shared
+    // reference, since they are atomic. The instruction needs no alignment, and the processor does
+    // not tear aligned words.
+    unsafe {
+        std::arch::asm!(
+            "mov qword ptr [{to}], {value}",
+            to = in(reg) pair.as_ptr(),
+            value = in(reg) value,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for (half, word) in pair.iter().enumerate() {
+        word.store((value >> (32 * half)) as u32, Ordering::Relaxed);
     }
 }
 
