@@ -11,6 +11,7 @@ use super::warp_ops::{lanes, read, write};
 use crate::address_space::GLOBAL_BASE;
 use crate::ir::{Load, Reg32, Register, Space, Store};
 use crate::observer::EventSink;
+use crate::pair::{load_pair, store_pair};
 
 /// The memory that holds the accesses of all lanes.
 pub(super) enum Backing<'a> {
@@ -329,7 +330,7 @@ impl LaneAddresses<'_> {
             match *destination {
                 Some(Register::Reg64(reg)) => {
                     self.fill(&mut r.regs64[reg.0 as usize], |lane| {
-                        simd::load_pair(words, at(lane) / 4)
+                        load_pair(words, at(lane) / 4)
                     });
                 }
                 // Registers of 32 bits are too narrow.
@@ -344,7 +345,7 @@ impl LaneAddresses<'_> {
         for (index, source) in store.sources.iter().enumerate() {
             let at = self.element(index, 8);
             for lane in lanes(self.mask) {
-                simd::store_pair(words, at(lane) / 4, read(r, *source, lane));
+                store_pair(words, at(lane) / 4, read(r, *source, lane));
             }
         }
     }

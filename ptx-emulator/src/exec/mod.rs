@@ -69,7 +69,7 @@ use crate::observer::{
 use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
 use parked::{Halt, Parked, Patience};
-pub(crate) use simd::{Level, Vectorised, load_pair, run_at, store_pair};
+pub(crate) use simd::{Level, Vectorised, run_at};
 
 impl Kernel {
     /// Runs the kernel and waits for its end.

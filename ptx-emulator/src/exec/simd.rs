@@ -72,7 +72,6 @@ use level::Portable;
 use level::{Avx2, Avx512};
 pub(super) use runs::{function, micro_ops, restore, restore_wide};
 pub(super) use segment::segment;
-pub(crate) use words::{load_pair, store_pair};
 pub(super) use words::{load_row, prefetch_row, store_row};
 
 /// What [`run_at`] compiles for the vector instructions of each level.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::access_pattern::{AccessPattern, GROUP, Shape};
 use super::simd;
 use super::vector::{LANES, Lanes32, Lanes64};
+use crate::pair::{load_pair, store_pair};
 
 /// What the fast paths do with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +114,7 @@ impl Source for Global<'_> {
 
     #[inline(always)]
     fn pair(&self, at: usize) -> u64 {
-        simd::load_pair(self.words, at)
+        load_pair(self.words, at)
     }
 
     #[inline(always)]
@@ -148,7 +149,7 @@ impl Target for Global<'_> {
 
     #[inline(always)]
     fn set_pair(&mut self, at: usize, value: u64) {
-        simd::store_pair(self.words, at, value);
+        store_pair(self.words, at, value);
     }
 
     #[inline(always)]
