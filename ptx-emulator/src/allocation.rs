@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::aligned::Aligned;
+use crate::pair::{load_pair, store_pair};
 
 /// Memory of the host that an allocation uses as its storage: see
 /// [`Memory::alloc_over`](crate::Memory::alloc_over).
@@ -118,9 +119,11 @@ impl Allocation {
 
     /// A value of 1, 2, 4 or 8 bytes at an aligned offset inside the allocation.
     pub(crate) fn read(&self, offset: usize, bytes: u32) -> u64 {
+        if bytes == 8 {
+            return load_pair(self.words(), offset / 4);
+        }
         let low = u64::from(self.words()[offset / 4].load(Relaxed));
         match bytes {
-            8 => low | u64::from(self.words()[offset / 4 + 1].load(Relaxed)) << 32,
             4 => low,
             _ => (low >> (8 * (offset % 4))) & (u64::MAX >> (64 - 8 * bytes)),
         }
@@ -130,10 +133,7 @@ impl Allocation {
     pub(crate) fn write(&self, offset: usize, bytes: u32, value: u64) {
         let word = &self.words()[offset / 4];
         match bytes {
-            8 => {
-                word.store(value as u32, Relaxed);
-                self.words()[offset / 4 + 1].store((value >> 32) as u32, Relaxed);
-            }
+            8 => store_pair(self.words(), offset / 4, value),
             4 => word.store(value as u32, Relaxed),
             _ => {
                 let shift = 8 * (offset % 4);

@@ -59,6 +59,45 @@ fn array_of([width, height]: [usize; 2], format: u64, channels: u64) -> (u32, Ha
     (code, array)
 }
 
+fn resource(array: Handle) -> [u64; 18] {
+    let mut words = [0u64; 18];
+    words[1] = array.addr() as u64;
+    words
+}
+
+/// Clamped, nearest texels, coordinates in texels.
+fn texture_of(array: Handle) -> u64 {
+    let (mut texture, resource) = (0u64, resource(array));
+    let mut descriptor = [0u32; 26];
+    descriptor[..3].copy_from_slice(&[1, 1, 1]);
+    let (place, words, how): (*mut u64, *const [u64; 18], *const [u32; 26]) =
+        (&mut texture, &resource, &descriptor);
+    let code = call!(cuTexObjectCreate(
+        place => *mut u64, words => *const [u64; 18], how => *const [u32; 26], NONE => Handle
+    ));
+    assert_eq!(code, 0);
+    texture
+}
+
+fn surface_of(array: Handle) -> u64 {
+    let (mut surface, resource) = (0u64, resource(array));
+    let (place, words): (*mut u64, *const [u64; 18]) = (&mut surface, &resource);
+    let code = call!(cuSurfObjectCreate(place => *mut u64, words => *const [u64; 18]));
+    assert_eq!(code, 0);
+    surface
+}
+
+/// Launches [`READ`] with a texture, the memory of its texels, and a surface: one block.
+fn run_read(read: Handle, arguments: &[u64], [width, height]: [c_uint; 2]) {
+    let mut arguments: Vec<*const u64> = arguments.iter().map(|value| &raw const *value).collect();
+    let each = arguments.as_mut_ptr();
+    let code = call!(cuLaunchKernel(
+        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, width => c_uint, height => c_uint,
+        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const u64, NONE => Handle
+    ));
+    assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+}
+
 /// Formats of normalised integers name their channels, and kernels store floats in them.
 #[test]
 fn kernels_store_floats_in_normalised_arrays() {
@@ -68,12 +107,7 @@ fn kernels_store_floats_in_normalised_arrays() {
     assert_eq!(array_of([13, 7], 0xcc, 4).0, 801);
     let (code, to) = array_of([13, 7], 0xc2, 4);
     assert_eq!(code, 0);
-    let mut surface = 0u64;
-    let mut resource = [0u64; 18];
-    resource[1] = to.addr() as u64;
-    let (place, words): (*mut u64, *const [u64; 18]) = (&mut surface, &resource);
-    let code = call!(cuSurfObjectCreate(place => *mut u64, words => *const [u64; 18]));
-    assert_eq!(code, 0);
+    let surface = surface_of(to);
     let text = READ
         .replace("shl.b32 %r5, %r1, 2;", "mov.b32 %r7, 0f3e4ccccd;")
         .replace(
@@ -84,29 +118,10 @@ fn kernels_store_floats_in_normalised_arrays() {
     let mut values = vec![-1.0f32; 91];
     values[5] = 0.0;
     assert_eq!(copy(from, values.as_mut_ptr(), [13, 7], true), 0);
-    let mut descriptor = [0u32; 26];
-    descriptor[..3].copy_from_slice(&[1, 1, 1]);
-    let (mut texture, mut resource) = (0u64, [0u64; 18]);
-    resource[1] = from.addr() as u64;
-    let (place, words, how): (*mut u64, *const [u64; 18], *const [u32; 26]) =
-        (&mut texture, &resource, &descriptor);
-    let code = call!(cuTexObjectCreate(
-        place => *mut u64, words => *const [u64; 18], how => *const [u32; 26], NONE => Handle
-    ));
-    assert_eq!(code, 0);
+    let texture = texture_of(from);
     let read = function(load(&text).1, c"read").1;
     let out = alloc(4 * 91);
-    let mut arguments: [*const c_void; 3] = [
-        (&raw const texture).cast(),
-        (&raw const out).cast(),
-        (&raw const surface).cast(),
-    ];
-    let each = arguments.as_mut_ptr();
-    let code = call!(cuLaunchKernel(
-        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
-        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
-    ));
-    assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+    run_read(read, &[texture, out, surface], [13, 7]);
     let mut written = vec![0.0f32; 91];
     assert_eq!(copy(to, written.as_mut_ptr(), [13, 7], false), 0);
     let bytes: Vec<[u8; 4]> = written
@@ -127,41 +142,11 @@ fn kernels_read_textures_and_write_surfaces() {
     let (from, to) = (array(extents), array(extents));
     let mut values: Vec<f32> = (0..91).map(|value| value as f32 / 2.0).collect();
     assert_eq!(copy(from, values.as_mut_ptr(), extents, true), 0);
-    let (mut texture, mut surface) = (0u64, 0u64);
-    let resource = |array: Handle| {
-        let mut words = [0u64; 18];
-        words[1] = array.addr() as u64;
-        words
-    };
-    // Clamped, nearest texels, coordinates in texels.
-    let mut descriptor = [0u32; 26];
-    descriptor[..3].copy_from_slice(&[1, 1, 1]);
-    let of_from = resource(from);
-    let (place, words, how): (*mut u64, *const [u64; 18], *const [u32; 26]) =
-        (&mut texture, &of_from, &descriptor);
-    let code = call!(cuTexObjectCreate(
-        place => *mut u64, words => *const [u64; 18], how => *const [u32; 26], NONE => Handle
-    ));
-    assert_eq!(code, 0);
-    let of_to = resource(to);
-    let (place, words): (*mut u64, *const [u64; 18]) = (&mut surface, &of_to);
-    let code = call!(cuSurfObjectCreate(place => *mut u64, words => *const [u64; 18]));
-    assert_eq!(code, 0);
+    let (texture, surface) = (texture_of(from), surface_of(to));
 
     let read = function(load(READ).1, c"read").1;
     let out = alloc(4 * 91);
-    let mut arguments: [*const c_void; 3] = [
-        (&raw const texture).cast(),
-        (&raw const out).cast(),
-        (&raw const surface).cast(),
-    ];
-    let each = arguments.as_mut_ptr();
-    let code = call!(cuLaunchKernel(
-        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
-        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
-    ));
-    assert_eq!(code, 0);
-    assert_eq!(call!(cuCtxSynchronize()), 0);
+    run_read(read, &[texture, out, surface], [13, 7]);
     let mut bits = vec![0; 91];
     assert_eq!(download(out, &mut bits), 0);
     let read: Vec<f32> = bits.into_iter().map(f32::from_bits).collect();
@@ -202,8 +187,7 @@ fn kernels_read_what_a_view_shows() {
     let params: *const [usize; 25] = &copied;
     let copied = call!(cuMemcpy3D_v2(params => *const [usize; 25]));
     assert_eq!(copied, 0);
-    let mut resource = [0u64; 18];
-    resource[1] = layered.addr() as u64;
+    let resource = resource(layered);
     let mut how = [0u32; 26];
     // Texels are read as they are.
     how[4] = 1;
@@ -270,13 +254,7 @@ fn kernels_read_what_a_view_shows() {
     );
     let read = function(load(&text).1, c"read").1;
     let out = alloc(24);
-    let mut arguments: [*const c_void; 2] = [(&raw const texture).cast(), (&raw const out).cast()];
-    let each = arguments.as_mut_ptr();
-    let code = call!(cuLaunchKernel(
-        read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 3 => c_uint, 1 => c_uint,
-        1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
-    ));
-    assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+    run_read(read, &[texture, out], [3, 1]);
     let mut read = [0; 6];
     assert_eq!(download(out, &mut read), 0);
     // Layer 3 of the array: texels 18 to 23.
@@ -322,18 +300,7 @@ fn kernels_read_and_write_what_references_are_bound_to() {
     );
     let read = function(module, c"read").1;
     let run = || {
-        let none = 0u64;
-        let mut arguments: [*const c_void; 3] = [
-            (&raw const none).cast(),
-            (&raw const out).cast(),
-            (&raw const none).cast(),
-        ];
-        let each = arguments.as_mut_ptr();
-        let code = call!(cuLaunchKernel(
-            read => Handle, 1 => c_uint, 1 => c_uint, 1 => c_uint, 13 => c_uint, 7 => c_uint,
-            1 => c_uint, 0 => c_uint, NONE => Handle, each => *mut *const c_void, NONE => Handle
-        ));
-        assert_eq!((code, call!(cuCtxSynchronize())), (0, 0));
+        run_read(read, &[0, out, 0], [13, 7]);
         let mut bits = vec![0; 91];
         assert_eq!(download(out, &mut bits), 0);
         bits.into_iter().map(f32::from_bits).collect::<Vec<f32>>()

@@ -1,6 +1,7 @@
 //! `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async`, `red.async` and `tensormap`.
 
 use super::async_copy::group_count;
+use super::atomic::take_atomic_function;
 use super::builder::Builder;
 use super::memory::{take_elements, take_space};
 use super::modifiers::{Failure, Modifiers};
@@ -399,19 +400,11 @@ fn take_rank(mods: &mut Modifiers<'_>) -> Result<usize, Failure> {
 }
 
 fn take_reduction(mods: &mut Modifiers<'_>) -> Result<AtomicFunction, Failure> {
-    const NAMES: [(&str, AtomicFunction); 8] = [
-        ("add", AtomicFunction::Add),
-        ("min", AtomicFunction::Min),
-        ("max", AtomicFunction::Max),
-        ("inc", AtomicFunction::Increment),
-        ("dec", AtomicFunction::Decrement),
-        ("and", AtomicFunction::And),
-        ("or", AtomicFunction::Or),
-        ("xor", AtomicFunction::Xor),
-    ];
+    use AtomicFunction::{CompareExchange, Exchange};
     mods.take("noftz");
-    let found = NAMES.into_iter().find(|(name, _)| mods.take(name));
-    found.map(|(_, function)| function).ok_or(Failure::Unknown)
+    take_atomic_function(mods)
+        .filter(|function| !matches!(function, Exchange | CompareExchange))
+        .ok_or(Failure::Unknown)
 }
 
 /// Whether there is such a reduction (PTX ISA, "cp.reduce.async.bulk").

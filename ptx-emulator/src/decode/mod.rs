@@ -5,6 +5,7 @@
 mod allocate;
 mod arithmetic;
 mod async_copy;
+mod atomic;
 mod bits;
 mod builder;
 mod bulk;
@@ -24,8 +25,10 @@ pub(crate) mod micro_ops;
 mod modifiers;
 mod names;
 mod operand;
+mod parameters;
 mod registers;
 mod scope;
+mod stack;
 mod stem;
 mod surface;
 mod symbols;

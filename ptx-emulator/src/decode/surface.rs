@@ -1,5 +1,6 @@
 //! Surfaces: `suld`, `sust`, `sured`.
 
+use super::atomic::take_atomic_function;
 use super::builder::Builder;
 use super::memory::{is_hint, take_elements};
 use super::modifiers::{Failure, Modifiers};
@@ -73,15 +74,9 @@ impl Builder<'_, '_> {
             return Err("expected a surface and a source".into());
         };
         let by_sample = take_format(&mut mods)?;
-        let function = mods.take_first(|name| {
-            Some(match name {
-                "add" => AtomicFunction::Add,
-                "min" => AtomicFunction::Min,
-                "max" => AtomicFunction::Max,
-                "and" => AtomicFunction::And,
-                "or" => AtomicFunction::Or,
-                _ => return None,
-            })
+        let function = take_atomic_function(&mut mods).filter(|function| {
+            use AtomicFunction::{Add, And, Max, Min, Or};
+            matches!(function, Add | Min | Max | And | Or)
         });
         let function = function.ok_or(Failure::Unknown)?;
         let (kind, outside) = self.surface(&mut mods)?;

@@ -11,6 +11,7 @@ use super::warp_ops::{lanes, read, write};
 use crate::address_space::GLOBAL_BASE;
 use crate::ir::{Load, Reg32, Register, Space, Store};
 use crate::observer::EventSink;
+use crate::pair::{load_pair, store_pair};
 
 /// The memory that holds the accesses of all lanes.
 pub(super) enum Backing<'a> {
@@ -116,6 +117,9 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
             Backing::Local => {
                 let rows = &*self.local;
                 accesses.load(load, &mut self.r, |row, lane| rows[row][lane]);
+            }
+            Backing::Global(words, _) if load.bytes == 8 => {
+                accesses.load_pairs(load, &mut self.r, words);
             }
             Backing::Global(words, _) => {
                 accesses.load(load, &mut self.r, |word, _| {
@@ -236,6 +240,9 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
                     accesses.store_parts(store, &self.r, words);
                 }
             }
+            Backing::Global(words, _) if store.bytes == 8 => {
+                accesses.store_pairs(store, &self.r, words);
+            }
             Backing::Global(words, _) => {
                 accesses.store(store, &self.r, |word, _, _, value| {
                     words[word].store(value, Ordering::Relaxed);
@@ -311,6 +318,34 @@ impl LaneAddresses<'_> {
                         write(r, register, lane, super::access::extend(value, load));
                     }
                 }
+            }
+        }
+    }
+
+    /// Values of 64 bits of global memory, which are whole where other blocks write them.
+    #[inline(always)]
+    fn load_pairs(&self, load: &Load, r: &mut Registers<'_>, words: &[AtomicU32]) {
+        for (index, destination) in load.destinations.iter().enumerate() {
+            let at = self.element(index, 8);
+            match *destination {
+                Some(Register::Reg64(reg)) => {
+                    self.fill(&mut r.regs64[reg.0 as usize], |lane| {
+                        load_pair(words, at(lane) / 4)
+                    });
+                }
+                // Registers of 32 bits are too narrow.
+                Some(Register::Reg32(_) | Register::Predicate(_)) | None => {}
+            }
+        }
+    }
+
+    /// As [`Self::load_pairs`]: other blocks see no half of a value.
+    #[inline(always)]
+    fn store_pairs(&self, store: &Store, r: &Registers<'_>, words: &[AtomicU32]) {
+        for (index, source) in store.sources.iter().enumerate() {
+            let at = self.element(index, 8);
+            for lane in lanes(self.mask) {
+                store_pair(words, at(lane) / 4, read(r, *source, lane));
             }
         }
     }

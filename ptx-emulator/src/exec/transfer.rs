@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::access_pattern::{AccessPattern, GROUP, Shape};
 use super::simd;
 use super::vector::{LANES, Lanes32, Lanes64};
+use crate::pair::{load_pair, store_pair};
 
 /// What the fast paths do with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +24,26 @@ pub(super) enum Transfer {
 pub(super) trait Source {
     fn word(&self, at: usize) -> u32;
 
+    /// Two neighbouring words as one value, which is whole where other threads write it.
+    fn pair(&self, at: usize) -> u64;
+
     /// Neighbouring words.
     fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]);
 
     /// The word number `element` behind each offset; false, with nothing done, where the processor
     /// has no instruction for that.
     fn gather(&self, offsets: &Lanes32, element: usize, to: &mut Lanes32) -> bool;
+
+    /// As [`Source::gather`], of the pairs that begin with these words.
+    fn gather_pairs(&self, offsets: &Lanes32, element: usize, to: &mut Lanes64) -> bool;
 }
 
 /// Words that the fast paths write. Indices are in bounds.
 pub(super) trait Target {
     fn set_word(&mut self, at: usize, value: u32);
+
+    /// Two neighbouring words, which are whole for other threads.
+    fn set_pair(&mut self, at: usize, value: u64);
 
     /// Neighbouring words.
     fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]);
@@ -52,6 +62,11 @@ impl Source for Shared<'_> {
     }
 
     #[inline(always)]
+    fn pair(&self, at: usize) -> u64 {
+        join(self.words[at], self.words[at + 1])
+    }
+
+    #[inline(always)]
     fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
         to.copy_from_slice(&self.words[at..][..N]);
     }
@@ -60,12 +75,23 @@ impl Source for Shared<'_> {
     fn gather(&self, offsets: &Lanes32, element: usize, to: &mut Lanes32) -> bool {
         simd::gather_row(self.level, self.words.into(), offsets, element, to)
     }
+
+    #[inline(always)]
+    fn gather_pairs(&self, offsets: &Lanes32, element: usize, to: &mut Lanes64) -> bool {
+        simd::gather_pairs(self.level, self.words.into(), offsets, element, to)
+    }
 }
 
 impl Target for &mut [u32] {
     #[inline(always)]
     fn set_word(&mut self, at: usize, value: u32) {
         self[at] = value;
+    }
+
+    #[inline(always)]
+    fn set_pair(&mut self, at: usize, value: u64) {
+        self[at] = value as u32;
+        self[at + 1] = (value >> 32) as u32;
     }
 
     #[inline(always)]
@@ -87,6 +113,11 @@ impl Source for Global<'_> {
     }
 
     #[inline(always)]
+    fn pair(&self, at: usize) -> u64 {
+        load_pair(self.words, at)
+    }
+
+    #[inline(always)]
     fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
         let from = &self.words[at..][..N];
         let (rows, rest) = from.as_chunks::<LANES>();
@@ -103,12 +134,22 @@ impl Source for Global<'_> {
     fn gather(&self, offsets: &Lanes32, element: usize, to: &mut Lanes32) -> bool {
         simd::gather_row(self.level, self.words.into(), offsets, element, to)
     }
+
+    #[inline(always)]
+    fn gather_pairs(&self, offsets: &Lanes32, element: usize, to: &mut Lanes64) -> bool {
+        simd::gather_pairs(self.level, self.words.into(), offsets, element, to)
+    }
 }
 
 impl Target for Global<'_> {
     #[inline(always)]
     fn set_word(&mut self, at: usize, value: u32) {
         self.words[at].store(value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn set_pair(&mut self, at: usize, value: u64) {
+        store_pair(self.words, at, value);
     }
 
     #[inline(always)]
@@ -210,7 +251,7 @@ pub(super) fn read64(
     element: usize,
     to: &mut Lanes64,
 ) {
-    let value = |at: usize| join(source.word(at), source.word(at + 1));
+    let value = |at: usize| source.pair(at);
     match pattern.whole {
         Shape::Uniform => *to = [value(element); LANES],
         Shape::Consecutive if pattern.bytes == 8 => {
@@ -220,7 +261,7 @@ pub(super) fn read64(
                 *to = join(pair[0], pair[1]);
             }
         }
-        _ if gather64(source, pattern, element, to) => {}
+        _ if source.gather_pairs(&pattern.word_offsets, element, to) => {}
         _ => {
             let (groups, _) = to.as_chunks_mut::<GROUP>();
             let (word_offsets, _) = pattern.word_offsets.as_chunks::<GROUP>();
@@ -237,26 +278,6 @@ pub(super) fn read64(
             }
         }
     }
-}
-
-/// As [`read64`], by [`Source::gather`]; false, with nothing done, as that.
-#[inline(always)]
-fn gather64(
-    source: &impl Source,
-    pattern: &AccessPattern,
-    element: usize,
-    to: &mut Lanes64,
-) -> bool {
-    let (mut low, mut high) = ([0; LANES], [0; LANES]);
-    if !source.gather(&pattern.word_offsets, element, &mut low)
-        || !source.gather(&pattern.word_offsets, element + 1, &mut high)
-    {
-        return false;
-    }
-    for (lane, to) in to.iter_mut().enumerate() {
-        *to = join(low[lane], high[lane]);
-    }
-    true
 }
 
 /// Reads a vector of `N` words in each lane, which lie one after the other in memory; into the
@@ -330,8 +351,6 @@ pub(super) fn write64(
         return;
     }
     for (value, offset) in from.iter().zip(pattern.word_offsets) {
-        let at = offset as usize + element;
-        target.set_word(at, *value as u32);
-        target.set_word(at + 1, (*value >> 32) as u32);
+        target.set_pair(offset as usize + element, *value);
     }
 }

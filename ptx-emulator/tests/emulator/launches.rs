@@ -480,3 +480,28 @@ fn words_of_64_bits_past_the_l1_cache_are_whole_for_other_blocks() {
         launch(&text, &config, &mut [0; 2]).expect("runs");
     }
 }
+
+/// Plain words of 64 bits too, on every path: of one thread, and of a warp whose words are a row,
+/// one word, or apart.
+#[test]
+fn plain_words_of_64_bits_are_whole_for_other_blocks() {
+    for (threads, distance) in [(1, 8), (31, 8), (32, 8), (32, 0), (32, 16)] {
+        let text = module(&format!(
+            "mad.wide.u32 %x1, %thread, {distance}, %base; mov.u32 %r6, 0;
+             mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra READ;
+             WRITE: add.u32 %r6, %r6, 1; mov.b64 %x2, {{%r6, %r6}};
+             st.global.u64 [%x1], %x2;
+             setp.lt.u32 %p2, %r6, 100000; @%p2 bra WRITE;
+             bra.uni END;
+             READ: add.u32 %r6, %r6, 1; ld.global.u64 %x2, [%x1]; mov.b64 {{%r2, %r3}}, %x2;
+             setp.ne.u32 %p3, %r2, %r3; @%p3 trap;
+             setp.lt.u32 %p3, %r6, 100000; @%p3 bra READ;
+             END:"
+        ));
+        let mut config = config(2, threads);
+        config.workers = Some(2);
+        launch(&text, &config, &mut [0; 128]).unwrap_or_else(|fault| {
+            panic!("{threads} threads at distances of {distance}: {fault}");
+        });
+    }
+}

@@ -28,6 +28,7 @@ mod samples;
 mod spaces;
 mod sparse;
 mod stepping;
+mod surfaces;
 mod syntax;
 mod system;
 mod tensor;

@@ -1,5 +1,4 @@
-//! Textures and surfaces, against the formulas of the CUDA C++ Programming Guide, "Texture
-//! Fetching".
+//! Textures, against the formulas of the CUDA C++ Programming Guide, "Texture Fetching".
 
 use crate::common::{STORE, kernel, module, module_with};
 use ptx_emulator::{
@@ -8,7 +7,7 @@ use ptx_emulator::{
 };
 
 /// A module whose kernel takes the data and a handle, which it finds in `%x20`.
-fn with_handle(body: &str) -> Kernel {
+pub(super) fn with_handle(body: &str) -> Kernel {
     let text = module(&format!("ld.param.u64 %x20, [handle];\n{body}"));
     let text = text.replace(
         "(.param .u64 data)",
@@ -18,7 +17,7 @@ fn with_handle(body: &str) -> Kernel {
 }
 
 /// Runs a kernel on words of data and a handle.
-fn launch(
+pub(super) fn launch(
     kernel: &Kernel,
     memory: &Memory,
     handle: u64,
@@ -44,7 +43,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
         .collect()
 }
 
-fn fault(outcome: Result<Vec<u32>, LaunchError>) -> Fault {
+pub(super) fn fault(outcome: Result<Vec<u32>, LaunchError>) -> Fault {
     match outcome {
         Err(LaunchError::Fault(fault)) => *fault,
         other => panic!("{other:?}"),
@@ -52,7 +51,7 @@ fn fault(outcome: Result<Vec<u32>, LaunchError>) -> Fault {
 }
 
 /// An image of f32 whose texel at (x, y, z) of its only channel is 100 z + 10 y + x.
-fn numbered(memory: &Memory, kind: ImageKind, extents: [u32; 3]) -> Image {
+pub(super) fn numbered(memory: &Memory, kind: ImageKind, extents: [u32; 3]) -> Image {
     let [width, height, depth] = extents;
     let address = memory
         .alloc(4 * u64::from(width) * u64::from(height) * u64::from(depth))
@@ -280,6 +279,23 @@ fn independent_samplers_levels_offsets_and_gathers() {
     assert_eq!(fetch(&memory, handle, &body), vec![20.0; 32]);
 }
 
+/// The four channels of the only texel of an image, read by `tex` with results of a type.
+fn texel(
+    ty: &str,
+    memory: &Memory,
+    address: u64,
+    texels: (TexelFormat, u32),
+    sampler: Sampler,
+) -> Vec<u32> {
+    let image = Image::packed(address, ImageKind::Line, texels, [1; 3]);
+    let handle = texture(memory, image, sampler);
+    let kernel = with_handle(&format!(
+        "tex.1d.v4.{ty}.s32 {{%r0, %r1, %r2, %r3}}, [%x20, {{0}}];
+         st.global.v4.b32 [%base], {{%r0, %r1, %r2, %r3}};",
+    ));
+    launch(&kernel, memory, handle, &[9; 4]).expect("runs")
+}
+
 #[test]
 fn channels_are_read_as_stored_or_as_fractions() {
     let memory = Memory::with_capacity(1 << 20);
@@ -288,18 +304,12 @@ fn channels_are_read_as_stored_or_as_fractions() {
         .write(address, &[0, 51, 128, 255])
         .expect("in bounds");
     let with = |format, channels, normalized_float, srgb| {
-        let image = Image::packed(address, ImageKind::Line, (format, channels), [1, 1, 1]);
         let sampler = Sampler {
             normalized_float,
             srgb,
             ..Sampler::default()
         };
-        let handle = texture(&memory, image, sampler);
-        let kernel = with_handle(
-            "tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%x20, {0}];
-             st.global.v4.b32 [%base], {%r0, %r1, %r2, %r3};",
-        );
-        launch(&kernel, &memory, handle, &[9; 4]).expect("runs")
+        texel("u32", &memory, address, (format, channels), sampler)
     };
     assert_eq!(with(TexelFormat::U8, 4, false, false), [0, 51, 128, 255]);
     let minus = |value: i32| value as u32;
@@ -360,119 +370,6 @@ fn queries_give_the_numbers_of_the_ptx_isa() {
 }
 
 #[test]
-fn surfaces_are_accessed_by_bytes() {
-    let memory = Memory::with_capacity(1 << 20);
-    let image = numbered(&memory, ImageKind::Plane, [33, 3, 1]);
-    let handle = memory.create_surface(image).expect("sound");
-    // Doubles row 1, adds row 1 to row 2 as integers, and reads all but the edge back.
-    let kernel = with_handle(
-        "shl.b32 %r1, %thread, 2;
-         suld.b.2d.b32.trap {%r2}, [%x20, {%r1, 1}];
-         add.f32 %r2, %r2, %r2;
-         sust.b.2d.b32.trap [%x20, {%r1, 1}], {%r2};
-         mov.b32 %r3, 5;
-         sured.b.add.2d.u32.trap [%x20, {0, 2}], %r3;
-         sust.b.2d.b32.zero [%x20, {-4, 1}], {%r3};
-         suld.b.2d.b32.zero %r4, [%x20, {%r1, 3}];
-         suld.b.2d.b32.clamp %r5, [%x20, {4096, 0}];
-         mad.wide.u32 %x1, %thread, 12, %base;
-         st.global.b32 [%x1], %r2; st.global.b32 [%x1+4], %r4; st.global.b32 [%x1+8], %r5;",
-    );
-    let found = launch(&kernel, &memory, handle, &[9; 96]).expect("runs");
-    for (thread, found) in found.chunks(3).enumerate() {
-        let doubled = 2.0 * (10.0 + thread as f32);
-        let at_the_edge = 32.0f32;
-        assert_eq!(
-            found,
-            [doubled.to_bits(), 0, at_the_edge.to_bits()],
-            "thread {thread}"
-        );
-    }
-    let mut sum = [0; 4];
-    memory
-        .read(image.address + 2 * image.row_bytes, &mut sum)
-        .expect("in bounds");
-    assert_eq!(u32::from_le_bytes(sum), 20f32.to_bits() + 5 * 32);
-    let outside = with_handle("suld.b.2d.b32.trap %r0, [%x20, {132, 0}];");
-    let found = fault(launch(&outside, &memory, handle, &[0]));
-    assert!(found.to_string().contains("3 rows of 132 bytes"), "{found}");
-}
-
-/// Stores of samples count x in texels, convert to the format, and leave out what it does not have.
-#[test]
-fn surfaces_are_stored_by_samples() {
-    const WIDTH: u32 = 33;
-    let store = with_handle(
-        "mov.b32 %r1, 0f3F000000; mov.b32 %r2, 0fBF800000; mov.b32 %r3, 0f40000000;
-         sust.p.2d.v4.b32.trap [%x20, {%thread, 1}], {%r1, %r2, %r3, %r1};",
-    );
-    // 1/2, -1, 2 and 1/2.
-    for (format, channels, wanted) in [
-        (TexelFormat::Unorm8, 4, [128, 0, 255, 128].as_slice()),
-        (TexelFormat::Snorm8, 4, &[64, 0x81, 127, 64]),
-        (TexelFormat::Unorm8, 1, &[128]),
-        (TexelFormat::Unorm16, 2, &[0, 0x80, 0, 0]),
-        (TexelFormat::Snorm16, 2, &[0, 0x40, 1, 0x80]),
-        (TexelFormat::F16, 2, &[0, 0x38, 0, 0xbc]),
-    ] {
-        let memory = Memory::with_capacity(1 << 20);
-        let bytes = wanted.len();
-        let address = memory.alloc(u64::from(3 * WIDTH) * 16).expect("room");
-        memory
-            .write(address, &[7; 3 * WIDTH as usize * 16])
-            .expect("in bounds");
-        let texels = (format, channels);
-        let image = Image::packed(address, ImageKind::Plane, texels, [WIDTH, 3, 1]);
-        let handle = memory.create_surface(image).expect("sound");
-        launch(&store, &memory, handle, &[0]).expect("runs");
-        let mut found = vec![0; 3 * WIDTH as usize * bytes];
-        memory.read(address, &mut found).expect("in bounds");
-        for (at, texel) in found.chunks(bytes).enumerate() {
-            let is_stored = (33..65).contains(&at);
-            let wanted = if is_stored { wanted } else { &[7; 8][..bytes] };
-            assert_eq!(texel, wanted, "{format:?} {channels} {at}");
-        }
-    }
-}
-
-/// A source of fewer elements than the surface has channels, what lies outside, and the types of
-/// integers.
-#[test]
-fn samples_outside_are_left_out() {
-    let memory = Memory::with_capacity(1 << 20);
-    let address = memory.alloc(64).expect("room");
-    memory.write(address, &[9; 64]).expect("in bounds");
-    let image = Image::packed(address, ImageKind::Line, (TexelFormat::S8, 2), [5, 1, 1]);
-    let handle = memory.create_surface(image).expect("sound");
-    let kernel = with_handle(
-        "setp.ne.u32 %p1, %thread, 0; @%p1 ret; mov.b32 %r1, -200; mov.b32 %r2, 5;
-         sust.p.1d.b32.zero [%x20, {5}], %r1; sust.p.1d.b32.zero [%x20, {-1}], %r1;
-         sust.p.1d.b32.clamp [%x20, {77}], %r1; sust.p.1d.v2.b32.trap [%x20, {1}], {%r2, %r1};",
-    );
-    launch(&kernel, &memory, handle, &[0]).expect("runs");
-    let mut found = [0; 12];
-    memory.read(address, &mut found).expect("in bounds");
-    assert_eq!(found, [9, 9, 5, 0x80, 9, 9, 9, 9, 0x80, 9, 9, 9]);
-    let outside = with_handle("sust.p.1d.b32.trap [%x20, {5}], %r1;");
-    let found = fault(launch(&outside, &memory, handle, &[0]));
-    assert!(found.to_string().contains("1 rows of 10 bytes"), "{found}");
-    // Its type is that of the surface, where that has one.
-    let reduce = with_handle("mov.b32 %r1, -7; sured.p.min.1d.b32.trap [%x20, {1}], %r1;");
-    let found = fault(launch(&reduce, &memory, handle, &[0]));
-    assert!(found.to_string().contains("2 of S8"), "{found}");
-    for (format, wanted) in [(TexelFormat::S32, -7), (TexelFormat::U32, 0x0909_0909)] {
-        memory.write(address, &[9; 64]).expect("in bounds");
-        let image = Image::packed(address, ImageKind::Line, (format, 1), [5, 1, 1]);
-        let handle = memory.create_surface(image).expect("sound");
-        launch(&reduce, &memory, handle, &[0]).expect("runs");
-        let mut found = [0; 8];
-        memory.read(address, &mut found).expect("in bounds");
-        assert_eq!(found[..4], [9; 4]);
-        assert_eq!(found[4..], i32::to_le_bytes(wanted), "{format:?}");
-    }
-}
-
-#[test]
 fn normalised_formats_are_read_as_floats() {
     let memory = Memory::with_capacity(1 << 20);
     let address = memory.alloc(16).expect("room");
@@ -492,17 +389,11 @@ fn normalised_formats_are_read_as_floats() {
             [13056.0 / 65535.0, 33279.0 / 65535.0, 0.0, 0.0],
         ),
     ] {
-        let image = Image::packed(address, ImageKind::Line, (format, channels), [1; 3]);
         let sampler = Sampler {
             filter: Filter::Linear,
             ..Sampler::default()
         };
-        let handle = texture(&memory, image, sampler);
-        let kernel = with_handle(
-            "tex.1d.v4.f32.s32 {%r1, %r2, %r3, %r4}, [%x20, {0}];
-             st.global.v4.b32 [%base], {%r1, %r2, %r3, %r4};",
-        );
-        let found = launch(&kernel, &memory, handle, &[0; 4]).expect("runs");
+        let found = texel("f32", &memory, address, (format, channels), sampler);
         assert_eq!(found, wanted.map(f32::to_bits), "{format:?}");
     }
 }

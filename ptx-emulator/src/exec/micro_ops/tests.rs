@@ -1,6 +1,7 @@
 //! Functions that have a code of their own against their evaluation lane by lane.
 
 use super::super::simd::{self, Level, Places, Words};
+use super::super::transfer::join;
 use super::super::vector::{LANES, Registers};
 use super::super::{lane, warp_ops};
 use crate::decode::micro_ops::of_program;
@@ -285,6 +286,7 @@ fn gathers_read_what_is_there() {
         ));
         assert_eq!(to, expected, "{level:?}");
         let offsets: [u32; LANES] = std::array::from_fn(|lane| lane as u32 * 3 % 70);
+        let pair = |at: u32| join(words[at as usize + 6], words[at as usize + 7]);
         if simd::gather_row(level, Words::from(&words[..]), &offsets, 7, &mut to) {
             assert_eq!(to, offsets.map(|at| words[at as usize + 7]));
         }
@@ -298,5 +300,12 @@ fn gathers_read_what_is_there() {
             &mut to
         ));
         assert_eq!(to, before, "{level:?}");
+        let (mut pairs, words) = ([9; LANES], Words::from(&words[..]));
+        if simd::gather_pairs(level, words, &offsets, 6, &mut pairs) {
+            assert_eq!(pairs, offsets.map(pair));
+        }
+        let before = pairs;
+        assert!(!simd::gather_pairs(level, words, &offsets, 7, &mut pairs));
+        assert_eq!(pairs, before, "{level:?}");
     }
 }

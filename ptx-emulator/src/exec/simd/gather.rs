@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU32;
 
-use super::super::vector::Lanes32;
+use super::super::vector::{Lanes32, Lanes64};
 use super::Level;
 
 /// Words to read from, which other threads may access if they are atomic.
@@ -109,6 +109,27 @@ pub(in super::super) fn gather_row(
     }
 }
 
+/// As [`gather_row`], of the pairs of words that begin there. Each is read by one access, so that
+/// values of 64 bits are whole.
+#[inline(always)]
+pub(in super::super) fn gather_pairs(
+    level: Level,
+    words: Words<'_>,
+    offsets: &Lanes32,
+    element: usize,
+    to: &mut Lanes64,
+) -> bool {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+        Level::Avx512 => unsafe { gather_pairs_avx512(words, offsets, element, to) },
+        _ => {
+            let _ = (words, offsets, element, to);
+            false
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -164,6 +185,23 @@ fn gather_avx512(words: Words<'_>, places: Places<'_>, to: &mut Lanes32) -> bool
     true
 }
 
+/// Whether a word lies `element` words behind each offset. Offsets are signed, in words.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,avx512f,avx512vl,avx512bw,avx512dq")]
+#[inline]
+fn are_inside(words: Words<'_>, offsets: &Lanes32, element: usize) -> bool {
+    let Some(count) = words.count.checked_sub(element) else {
+        return false;
+    };
+    let limit = _mm512_set1_epi32(count.min(1 << 29) as i32);
+    let (rows, _) = offsets.as_chunks::<16>();
+    let mut outside = 0;
+    for offsets in rows {
+        outside |= _mm512_cmpge_epu32_mask(load(offsets), limit);
+    }
+    outside == 0
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,avx512f,avx512vl,avx512bw,avx512dq")]
 #[inline]
@@ -173,19 +211,10 @@ fn gather_row_avx512(
     element: usize,
     to: &mut Lanes32,
 ) -> bool {
-    let Some(count) = words.count.checked_sub(element) else {
+    if !are_inside(words, offsets, element) {
         return false;
-    };
-    // Offsets are signed, in words.
-    let limit = _mm512_set1_epi32(count.min(1 << 29) as i32);
+    }
     let (rows, _) = offsets.as_chunks::<16>();
-    let mut outside = 0;
-    for offsets in rows {
-        outside |= _mm512_cmpge_epu32_mask(load(offsets), limit);
-    }
-    if outside != 0 {
-        return false;
-    }
     let (destinations, _) = to.as_chunks_mut::<16>();
     for (offsets, to) in rows.iter().zip(destinations) {
         let (mut row, lanes) = (_mm512_set1_epi32(0), u16::MAX);
@@ -200,6 +229,43 @@ fn gather_row_avx512(
                 lanes = inout(kreg) lanes => _,
                 first = in(reg) words.first.wrapping_add(element),
                 offsets = in(zmm_reg) load(offsets),
+                options(nostack, preserves_flags, readonly),
+            );
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), row);
+        }
+    }
+    true
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,avx512f,avx512vl,avx512bw,avx512dq")]
+#[inline]
+fn gather_pairs_avx512(
+    words: Words<'_>,
+    offsets: &Lanes32,
+    element: usize,
+    to: &mut Lanes64,
+) -> bool {
+    // The second words lie behind the first.
+    if !are_inside(words, offsets, element + 1) {
+        return false;
+    }
+    let (rows, _) = offsets.as_chunks::<8>();
+    let (destinations, _) = to.as_chunks_mut::<8>();
+    for (offsets, to) in rows.iter().zip(destinations) {
+        let (mut row, lanes) = (_mm512_set1_epi64(0), u8::MAX);
+        // SAFETY: `element + 1` is at most the number of words, and every offset is below what is
+        // left behind it, so all lanes read two words of `words`; `offsets` is readable for 32
+        // bytes, and `to` writable for 64. `words` may be written by other threads where they are
+        // atomic: the processor does not tear aligned words, so each is read as by a relaxed load.
+        unsafe {
+            let offsets: __m256i = _mm256_loadu_si256(offsets.as_ptr().cast());
+            std::arch::asm!(
+                "vpgatherdq {row} {{{lanes}}}, [{first} + {offsets}*4]",
+                row = inout(zmm_reg) row,
+                lanes = inout(kreg) lanes => _,
+                first = in(reg) words.first.wrapping_add(element),
+                offsets = in(ymm_reg) offsets,
                 options(nostack, preserves_flags, readonly),
             );
             _mm512_storeu_si512(to.as_mut_ptr().cast(), row);
