@@ -31,13 +31,13 @@ const EXTENTS: [[u32; 3]; 8] = [
 /// multiple of the multiprocessors; and, where fewer multiprocessors are left than there are tiles,
 /// as first and last work units of a tile.
 const STREAM_K: [(u32, [u32; 3], bool); 3] = [
-    (4, [100, 60, 6000], false),
+    (3, [100, 60, 6000], false),
     (5, [700, 60, 4000], false),
     (3, [200, 60, 6400], true),
 ];
 
 /// The same where C is computed as its transpose.
-const STREAM_K_TRANSPOSED: [(u32, [u32; 3], bool); 1] = [(4, [60, 100, 6000], false)];
+const STREAM_K_TRANSPOSED: [(u32, [u32; 3], bool); 1] = [(3, [60, 100, 6000], false)];
 
 /// Multiprocessors and sizes for which tiles are split among clusters, and the blocks of a cluster.
 const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
@@ -52,7 +52,7 @@ const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
 const REDUCED: [(u32, [u32; 3]); 3] = [
     (16, [70, 56, 6000]),
     (16, [100, 61, 6000]),
-    (16, [130, 190, 4000]),
+    (16, [130, 190, 8000]),
 ];
 
 /// Multiprocessors for each matrix, and sizes, for which 2-CTA clusters load B by multicast, in
@@ -386,8 +386,8 @@ fn the_next_tile_waits_for_the_last_tma_store_of_this_one() {
     // Blocks compute several tiles on few multiprocessors, here of 192 and of 64 columns: three
     // epilogue tiles of 64 columns, and one.
     for (multiprocessors, extents, entry) in [
-        (2, [64, 576, 64], "wgmma_bf16_nn_192_to_bf16"),
-        (1, [64, 320, 64], "wgmma_bf16_nn_pair_64_to_bf16"),
+        (2, [64, 768, 64], "wgmma_bf16_nn_192_to_bf16"),
+        (1, [64, 128, 64], "wgmma_bf16_nn_pair_64_to_bf16"),
     ] {
         let engine = EmulatorEngine::new().with_multiprocessors(multiprocessors);
         let plan = compare_16_bit(&engine, BF16, bf16::from_f32, (extents, 0, [1.0, 0.0]));
