@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::aligned::Aligned;
-use crate::pair::{load_pair, store_pair};
+use crate::whole::{load_pair, store_pair};
 
 /// Memory of the host that an allocation uses as its storage: see
 /// [`Memory::alloc_over`](crate::Memory::alloc_over).

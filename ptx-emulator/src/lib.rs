@@ -13,13 +13,13 @@ mod kernel;
 mod launch;
 mod memory;
 mod observer;
-mod pair;
 mod printf;
 mod ranges;
 pub mod sanitize;
 pub mod stepping;
 mod tensor_map;
 mod texture;
+mod whole;
 
 pub use allocation::HostStorage;
 pub use counters::Counters;

@@ -11,7 +11,7 @@ use super::warp_ops::{lanes, read, write};
 use crate::address_space::GLOBAL_BASE;
 use crate::ir::{Load, Reg32, Register, Space, Store};
 use crate::observer::EventSink;
-use crate::pair::{load_pair, store_pair};
+use crate::whole::{load_pair, store_pair};
 
 /// The memory that holds the accesses of all lanes.
 pub(super) enum Backing<'a> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::access_pattern::{AccessPattern, GROUP, Shape};
 use super::simd;
 use super::vector::{LANES, Lanes32, Lanes64};
-use crate::pair::{load_pair, store_pair};
+use crate::whole::{load_pair, store_pair};
 
 /// What the fast paths do with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

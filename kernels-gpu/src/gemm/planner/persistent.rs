@@ -192,7 +192,7 @@ impl Tile {
         let element_bytes = ROW_BYTES as f64 / f64::from(bk);
         let elements = (f64::from(m) + f64::from(n)) * f64::from(k);
         let mut bytes = elements * element_bytes;
-        // Kernels of TF32 take an MN-major A through registers, and C lies column by column for them.
+        // Kernels of TF32 take an MN-major A through registers; C lies column by column for them.
         let is_transposed = element_bytes == 4.0 && self.config.layouts[0] == layout::MN_MAJOR;
         let unaligned_c = match is_transposed {
             _ if self.problem.tma_store || self.splits_operands => 0.0,

@@ -8,7 +8,7 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::AtomicU32;
 
 use super::Level;
-use crate::pair::{load_pair, store_pair};
+use crate::whole::{load_pair, store_pair};
 
 /// Reads 32 words, each as by a relaxed load.
 ///
