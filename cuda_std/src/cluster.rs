@@ -339,28 +339,34 @@ impl ClusterBarrier {
         on_the_device_only()
     }
 
-    /// [`arrive`](Self::arrive) of a thread that has only read: what it wrote before is visible to
-    /// its own block alone (`.release.cta`, which is the default).
+    /// [`arrive`](Self::arrive), where `really`, of a thread that has only read: what it wrote
+    /// before is visible to its own block alone (`.release.cta`, which is the default). It is a
+    /// predicate and no branch: see [`Barrier::arrive_if`].
     ///
     /// To make writes visible to the cluster, a thread waits until all of them are in the L2 cache:
     /// on an H200 that takes about 1000 clocks.
     ///
     /// # Safety
-    /// As for [`arrive`](Self::arrive).
+    /// As for [`arrive`](Self::arrive), where `really`.
     #[inline(always)]
-    pub unsafe fn arrive_release_cta(self) {
+    pub unsafe fn arrive_release_cta_if(self, really: bool) {
         #[cfg(target_arch = "nvptx64")]
         // SAFETY: address, barrier and the order of accesses are as the contract of this function
         // says.
         unsafe {
             core::arch::asm!(
-                "mbarrier.arrive.shared::cluster.b64 _, [{}];",
+                "{{ .reg .pred really; setp.ne.b32 really, {}, 0; \
+                 @really mbarrier.arrive.shared::cluster.b64 _, [{}]; }}",
+                in(reg32) u32::from(really),
                 in(reg32) self.0.bytes(),
                 options(nostack, preserves_flags),
             );
         }
         #[cfg(not(target_arch = "nvptx64"))]
-        on_the_device_only()
+        {
+            let _ = really;
+            on_the_device_only()
+        }
     }
 
     /// Arrives, and adds `bytes` bytes of bulk copies to those that the phase waits for (PTX ISA,

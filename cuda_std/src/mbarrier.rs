@@ -74,6 +74,31 @@ impl Barrier {
         on_the_device_only()
     }
 
+    /// [`arrive`](Self::arrive) where `really`: a predicate instead of a branch, which would keep
+    /// ptxas from overlapping the MMAs of a warpgroup around it.
+    ///
+    /// # Safety
+    /// As for [`arrive`](Self::arrive), where `really`.
+    #[inline(always)]
+    pub unsafe fn arrive_if(self, really: bool) {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the contract says that the barrier is initialised where the thread arrives.
+        unsafe {
+            core::arch::asm!(
+                "{{ .reg .b64 state; .reg .pred really; setp.ne.b32 really, {}, 0; \
+                 @really mbarrier.arrive.shared.b64 state, [{}]; }}",
+                in(reg32) u32::from(really),
+                in(reg32) self.0.bytes(),
+                options(nostack, preserves_flags),
+            );
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = really;
+            on_the_device_only()
+        }
+    }
+
     /// Arrives, and adds `bytes` bytes of bulk copies to those that the phase waits for (PTX ISA,
     /// "mbarrier.arrive.expect_tx").
     ///

@@ -170,7 +170,11 @@ fn parameters<T: GemmInput>(
                     Param::WorkspaceAt(RANGE_BYTES)
                 }
             };
-            let maps = [Param::TensorMaps(oriented.tensor_maps(config, plan))];
+            let maps = [Param::TensorMaps(oriented.tensor_maps(
+                config,
+                params.multicast,
+                plan,
+            ))];
             let gemm = Param::Product(bytes(&oriented.product.params()));
             let scheduler = Param::Bytes(bytes(params));
             let common = [Param::Output, workspace, gemm, scheduler];

@@ -131,9 +131,15 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// The tensor maps of a kernel with this tile configuration. The copies that operands need are
+    /// The tensor maps of a kernel with this tile configuration, in clusters of `multicast` blocks.
+    /// The copies that operands need are
     /// added to `plan`, and their place to its workspace.
-    pub fn tensor_maps(&self, config: &TileConfig, plan: &mut Plan) -> Vec<TensorMap> {
+    pub fn tensor_maps(
+        &self,
+        config: &TileConfig,
+        multicast: u32,
+        plan: &mut Plan,
+    ) -> Vec<TensorMap> {
         let operands = [0, 1].map(|side| {
             let operand = self.operand(side, plan.workspace_bytes);
             if let Region::Workspace(start) = operand.region {
@@ -147,7 +153,7 @@ impl<T: GemmInput> Oriented<T> {
         let [bm, bn, _] = config.tile;
         let mut maps = vec![
             operands[0].map(self.element_bytes(), [m, bm], 1),
-            operands[1].map(self.element_bytes(), [n, bn], config.cluster_size),
+            operands[1].map(self.element_bytes(), [n, bn], multicast),
         ];
         maps.extend(self.output_map());
         maps
@@ -242,8 +248,8 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// Whether it takes less time with a copy whose rows begin at lines of the L2 cache, though TMA
-    /// takes it as it lies. Elements of 8 bits have clusters of two blocks for that, which load
-    /// fewer lines.
+    /// takes it as it lies. Elements of 8 bits are not copied for that: they take multicast
+    /// clusters, which load fewer lines.
     fn is_copied_to_lines(&self, side: usize) -> bool {
         if self.element_bytes() == 1 {
             return false;

@@ -30,7 +30,7 @@ const _: () = assert!(size_of::<FusionParams>() == 5 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for TileSchedulerParams {}
-const _: () = assert!(size_of::<TileSchedulerParams>() == 8 * 4);
+const _: () = assert!(size_of::<TileSchedulerParams>() == 9 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for Float8Params {}

@@ -32,8 +32,6 @@ pub trait Tile {
     const STAGES: usize;
     /// Bytes of dynamic shared memory of a block.
     const SHARED_BYTES: usize;
-    /// Blocks of a cluster, which load B by [multicast](super::wgmma::multicast).
-    const CLUSTER_SIZE: u32 = 1;
     /// Blocks that fit on an SM of the largest GPUs.
     const BLOCKS_PER_SM: u32 = 1;
     /// Whether a launch may begin before the one in front has ended: see
@@ -54,8 +52,9 @@ pub struct TileConfig {
     pub threads: u32,
     /// See [`Tile::SHARED_BYTES`].
     pub shared_bytes: u32,
-    /// See [`Tile::CLUSTER_SIZE`].
-    pub cluster_size: u32,
+    /// Blocks of the [multicast clusters](super::wgmma::multicast) that a launch may have; 1 is
+    /// without multicast.
+    pub clusters: &'static [u32],
     /// See [`Tile::BLOCKS_PER_SM`].
     pub blocks_per_sm: u32,
     /// See [`Tile::PROMOTION_INTERVAL`].
@@ -69,17 +68,21 @@ impl TileConfig {
     pub(crate) const fn new<T: Tile>(entry: &'static str, layouts: [u32; 2]) -> Self {
         const {
             assert!(T::THREADS.is_multiple_of(32) && T::STAGES > 0);
-            assert!(T::BM.is_multiple_of(T::CLUSTER_SIZE as usize));
         }
         TileConfig {
             entry,
             tile: [T::BM as u32, T::BN as u32, T::BK as u32],
             threads: T::THREADS as u32,
             shared_bytes: T::SHARED_BYTES as u32,
-            cluster_size: T::CLUSTER_SIZE,
+            clusters: &[1],
             blocks_per_sm: T::BLOCKS_PER_SM,
             promotion_interval: T::PROMOTION_INTERVAL,
             layouts,
         }
+    }
+
+    /// The same in multicast clusters of any of these numbers of blocks: 1 or powers of two.
+    pub(crate) const fn in_clusters(self, clusters: &'static [u32]) -> Self {
+        TileConfig { clusters, ..self }
     }
 }

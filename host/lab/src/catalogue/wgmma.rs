@@ -3,7 +3,7 @@
 use super::{PlanRequest, gemm};
 use crate::problem::Shape;
 use kernels_gpu::gemm::epilogue::tma_store;
-use kernels_gpu::gemm::wgmma::{multicast, stage};
+use kernels_gpu::gemm::wgmma::stage;
 use kernels_gpu::ladder::matmul::{
     wgmma_multicast, wgmma_persistent, wgmma_single, wgmma_stream_k, wgmma_tma_store,
 };
@@ -89,7 +89,7 @@ pub(super) fn tma_store(request: &PlanRequest) -> Result<Plan, PlanError> {
 /// `wgmma_bf16_multicast`: the same in clusters of two.
 pub(super) fn multicast(request: &PlanRequest) -> Result<Plan, PlanError> {
     let Shape { m, n, .. } = request.shape;
-    let size = multicast::CLUSTER_SIZE;
+    let size = wgmma_multicast::CLUSTER_SIZE;
     let clusters = wgmma_multicast::tiles(m, n)
         .count()
         .min(request.multiprocessors)

@@ -239,7 +239,7 @@ pub(super) const fn config<T: MmaTile>(
         } else {
             epilogue as u32
         },
-        cluster_size: 1,
+        clusters: &[1],
         blocks_per_sm: T::MIN_BLOCKS,
         promotion_interval: None,
         layouts,

@@ -18,9 +18,9 @@ pub trait Stages {
     /// Bytes of a stage.
     const BYTES: usize;
 
-    /// Blocks of a cluster whose producers fill each other's stages: see
-    /// [`multicast`](crate::gemm::wgmma::multicast).
-    const CLUSTER_SIZE: u32 = 1;
+    /// Whether the producers of a cluster's blocks may fill each other's stages, as a launch says:
+    /// see [`multicast`](crate::gemm::wgmma::multicast).
+    const MULTICAST: bool = false;
 
     /// Bytes of all stages and of their full and empty barriers, which lie behind them.
     const TOTAL_BYTES: usize = Self::COUNT * (Self::BYTES + 2 * Barrier::BYTES as usize);
@@ -32,6 +32,8 @@ pub struct Pipeline<S: Stages> {
     index: u32,
     /// Passes through all stages, modulo 2: the parity of the phase to wait for.
     parity: u32,
+    /// Blocks whose producers fill each other's stages.
+    multicast: u32,
     stages: PhantomData<S>,
 }
 
@@ -43,12 +45,24 @@ impl<S: Stages> Pipeline<S> {
             base,
             index: 0,
             parity: 0,
+            multicast: 1,
             stages: PhantomData,
         }
     }
 
-    /// Initialises the barriers. A stage is empty when `consumer_warps` warps of each block of the
-    /// cluster have released it.
+    /// The same in a cluster of `blocks` blocks, 1 or a power of two, whose producers fill each
+    /// other's stages.
+    #[inline(always)]
+    pub fn with_multicast(self, blocks: u32) -> Self {
+        const { assert!(S::MULTICAST) };
+        Pipeline {
+            multicast: blocks,
+            ..self
+        }
+    }
+
+    /// Initialises the barriers. A stage is empty when `consumer_warps` warps have released it,
+    /// those of all blocks whose producers fill it.
     ///
     /// # Safety
     /// One thread of the block calls this, before any other use of the barriers. A barrier of the
@@ -62,7 +76,7 @@ impl<S: Stages> Pipeline<S> {
             // initialised them.
             unsafe {
                 pipeline.full().init(1);
-                pipeline.empty().init(consumer_warps * S::CLUSTER_SIZE);
+                pipeline.empty().init(consumer_warps);
             }
             pipeline.advance();
         }
@@ -139,6 +153,7 @@ impl<S: Stages> Pipeline<S> {
     pub fn current(&self) -> ConsumerStage<S> {
         ConsumerStage {
             empty: self.empty(),
+            multicast: self.multicast,
             stages: PhantomData,
         }
     }
@@ -159,6 +174,8 @@ impl<S: Stages> Pipeline<S> {
 /// A stage that a consumer warp reads, and releases afterwards.
 pub struct ConsumerStage<S: Stages> {
     empty: Barrier,
+    /// See [`Pipeline::multicast`].
+    multicast: u32,
     stages: PhantomData<S>,
 }
 
@@ -172,15 +189,18 @@ impl<S: Stages> ConsumerStage<S> {
     #[inline(always)]
     pub unsafe fn release(&self) {
         // SAFETY: the contract says that the warp has read the stage and arrives once a phase, as
-        // `init` counts. Lane `i < CLUSTER_SIZE` arrives at the barrier of the block of rank `i`,
+        // `init` counts. Lane `i < multicast` arrives at the barrier of the block of rank `i`,
         // which exists until its `producer_tail` has waited for this arrival.
         unsafe {
-            if S::CLUSTER_SIZE == 1 {
-                if warp::lane_id() == 0 {
-                    self.empty.arrive();
-                }
-            } else if warp::lane_id() < S::CLUSTER_SIZE {
-                ClusterBarrier::of(self.empty, warp::lane_id()).arrive_release_cta();
+            let lane = warp::lane_id();
+            if S::MULTICAST {
+                // Predicates, and no branch among the MMAs.
+                let rank = lane & (self.multicast - 1);
+                let is_remote = self.multicast > 1 && lane < self.multicast;
+                self.empty.arrive_if(self.multicast == 1 && lane == 0);
+                ClusterBarrier::of(self.empty, rank).arrive_release_cta_if(is_remote);
+            } else if lane == 0 {
+                self.empty.arrive();
             }
         }
     }

@@ -13,20 +13,32 @@ use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
-/// The plans of a tile configuration, each with its clocks.
+/// The plans of a tile configuration, in each of its multicast clusters, with their clocks.
 pub(super) fn candidates(
     kernels: &KernelSet,
     config: &'static TileConfig,
     problem: &GemmProblem,
 ) -> impl Iterator<Item = (f64, GemmPlan)> {
+    let clusters = config.clusters.iter();
+    clusters.flat_map(move |&multicast| in_clusters(kernels, config, multicast, problem))
+}
+
+/// The plans of a tile configuration in multicast clusters of `multicast` blocks.
+fn in_clusters(
+    kernels: &KernelSet,
+    config: &'static TileConfig,
+    multicast: u32,
+    problem: &GemmProblem,
+) -> impl Iterator<Item = (f64, GemmPlan)> + use<> {
     let [m, n, k] = problem.extents;
     let [bm, bn, bk] = config.tile;
     let most_tiles = [m.div_ceil(bm) + 1, n.div_ceil(bn), problem.batch].map(f64::from);
     let are_counted = most_tiles.into_iter().product::<f64>() < f64::from(i32::MAX);
-    let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_cluster(config.cluster_size);
+    let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_cluster(multicast);
     let tile = Tile {
         config,
-        cost: TileCost::of(kernels.persistent_costs, config),
+        multicast,
+        cost: TileCost::of(kernels.persistent_costs, config, multicast),
         problem: *problem,
         k_tiles: k_tiles(k, bk as usize),
         splits_operands: kernels.splits_operands,
@@ -34,7 +46,7 @@ pub(super) fn candidates(
     };
     let reduce = kernels.reduce.0;
     let sms = problem.multiprocessors.max(1);
-    let grids = are_counted.then(|| grids(config.cluster_size, tiles.count(), tile.k_tiles, sms));
+    let grids = are_counted.then(|| grids(multicast, tiles.count(), tile.k_tiles, sms));
     let grids = grids.into_iter().flatten();
     // The reduction kernel does not know whether the partial sums were computed, and no operator
     // but the linear combination.
@@ -50,6 +62,8 @@ pub(super) fn candidates(
 #[derive(Clone, Copy)]
 struct Tile {
     config: &'static TileConfig,
+    /// Blocks of a multicast cluster.
+    multicast: u32,
     cost: TileCost,
     problem: GemmProblem,
     /// k-tiles of a tile.
@@ -93,18 +107,30 @@ const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
     }
 }
 
+/// The most blocks in clusters of `multicast` blocks that surely run at the same time.
+const fn co_resident(multicast: u32, sms: u32) -> u32 {
+    let mut clusters = sms / multicast;
+    while clusters > 1 && !clusters_fit(clusters, multicast, sms) {
+        clusters -= 1;
+    }
+    match clusters {
+        0 => multicast,
+        _ => clusters * multicast,
+    }
+}
+
 /// The grids that are tried, in this order: stream-K of the tiles of the last, partial
 /// wave, with each reduction that can follow; head and tail splits; data-parallel.
 ///
 /// A reduction kernel, clusters, and head and tail splits need that all tiles are stream-K tiles.
 /// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
 fn grids(
-    cluster_size: u32,
+    multicast: u32,
     tiles: u32,
     k_tiles: u32,
     sms: u32,
 ) -> impl Iterator<Item = PersistentGrid> {
-    let sms = (sms / cluster_size * cluster_size).max(cluster_size);
+    let sms = co_resident(multicast, sms);
     let blocks = tiles.min(sms);
     let data_parallel = PersistentGrid {
         tiles,
@@ -116,7 +142,7 @@ fn grids(
     };
     let in_full_waves = tiles / sms * sms;
     let in_last_wave = tiles - in_full_waves;
-    let max_splits = match cluster_size {
+    let max_splits = match multicast {
         1 => sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles),
         _ => 1,
     };
@@ -142,7 +168,7 @@ fn grids(
         })
     });
     let idle = sms - blocks;
-    let has_tails = cluster_size == 1 && k_tiles > 1 && (1..tiles).contains(&idle);
+    let has_tails = multicast == 1 && k_tiles > 1 && (1..tiles).contains(&idle);
     let with_tails = has_tails.then(|| PersistentGrid {
         data_parallel: 0,
         blocks: 2 * tiles,
@@ -165,7 +191,6 @@ impl Tile {
     fn clocks(&self, grid: &PersistentGrid) -> f64 {
         let [bm, bn, bk] = self.config.tile;
         let [m, n, k] = self.problem.extents;
-        let columns = f64::from(bn);
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
         let k_tile = self.k_tile_clocks(grid);
         let work = f64::from(self.k_tiles) * k_tile;
@@ -173,17 +198,13 @@ impl Tile {
             self.cost
                 .tiles(self.config, tiles, [work, self.cost.epilogue], 0.0);
         let mut clocks = PERSISTENT.start + epilogues;
-        if self.config.cluster_size > 1 {
+        if self.multicast > 1 {
             clocks += cost::CLUSTER_BARRIER;
         }
         if grid.stream_k_tiles() > 0 {
             let k_tiles = f64::from(self.first_k_tiles(grid));
-            main_loop += k_tiles * (k_tile + columns * cost::COLUMN_AT_OTHER_K);
+            main_loop += k_tiles * k_tile;
             clocks += self.reduction_clocks(grid);
-            if grid.data_parallel > 0 {
-                clocks += k_tiles * columns * cost::COLUMN_AT_ANY_K
-                    + self.last_block_bytes(grid) * cost::PARTIAL_BYTE_AT_ANY_K;
-            }
         }
         if (bm + 1..MAX_ROWS).contains(&m) {
             let absent = m.next_multiple_of(bm) - m;
@@ -219,7 +240,7 @@ impl Tile {
     fn k_tile_clocks(&self, grid: &PersistentGrid) -> f64 {
         let [bm, bn, _] = self.config.tile;
         let [m, n, _] = self.problem.extents;
-        let rows = [m.min(bm), n.min(bn) / self.config.cluster_size];
+        let rows = [m.min(bm), n.min(bn) / self.multicast];
         let lines =
             |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
@@ -234,7 +255,9 @@ impl Tile {
         match grid.reduction {
             ReductionMode::LastBlock => self.cost.epilogue + PERSISTENT.last_block.clocks(0, bytes),
             ReductionMode::Cluster => {
-                self.cost.epilogue / f64::from(grid.splits) + CLUSTER.clocks(0, bytes)
+                let splits = f64::from(grid.splits);
+                let stored = self.split_bytes() as f64 * (1.0 - 1.0 / splits);
+                self.cost.epilogue / splits + CLUSTER.clocks(grid.splits, stored)
             }
             ReductionMode::Kernel => {
                 let idle = self.problem.multiprocessors.saturating_sub(grid.blocks);
@@ -311,7 +334,7 @@ impl Tile {
         GemmPlan {
             cluster_size: match grid.reduction {
                 ReductionMode::Cluster => grid.splits,
-                _ => self.config.cluster_size,
+                _ => self.multicast,
             },
             shared_bytes: self.config.shared_bytes,
             decomposition: match stream_k_tiles {
@@ -336,10 +359,11 @@ impl Tile {
                     tma_store: self.problem.tma_store.into(),
                     reduction: grid.reduction,
                     group_m: if is_one_wave {
-                        GROUP_M_ONE_WAVE
+                        GROUP_M_ONE_WAVE.max(self.multicast)
                     } else {
                         GROUP_M
                     },
+                    multicast: self.multicast,
                     partial_sums_offset: (partial_sums_offset / 4) as u32,
                 },
             },

@@ -210,9 +210,7 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
         thread::block_idx_x() / vectors,
     );
     let (consumer, tile) = (rest % consumers, rest / consumers);
-    let coord = scheduler
-        .tiles([params.m, params.n], [bm, bn], 1)
-        .coord(tile);
+    let coord = scheduler.tiles([params.m, params.n], [bm, bn]).coord(tile);
     let coord = TileCoord {
         row: coord.row + consumer * WM as u32,
         ..coord

@@ -58,22 +58,31 @@ pub struct TileSchedulerParams {
     pub tma_store: u32,
     /// What reduces the partial sums.
     pub reduction: ReductionMode,
-    /// GROUP_M: rows of tiles in a group of the rasterisation, an even number.
+    /// GROUP_M: rows of tiles in a group of the rasterisation, a multiple of `multicast`.
     pub group_m: u32,
+    /// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast), whose tiles are
+    /// data-parallel; 1 without multicast.
+    pub multicast: u32,
     /// Offset of the partial sums in the workspace, in elements. With
     /// [`ReductionMode::LastBlock`], the [`counters`] of the stream-K tiles lie before them.
     pub partial_sums_offset: u32,
 }
 
 impl TileSchedulerParams {
-    /// The tiles of C of m × n elements. Tiles have `tile` = BM × BN elements, and clusters have
-    /// `cluster_size` blocks.
+    /// The tiles of C of m × n elements. Tiles have `tile` = BM × BN elements.
     #[inline(always)]
-    pub const fn tiles(&self, [m, n]: [u32; 2], tile: [u32; 2], cluster_size: u32) -> TileGrid {
+    pub const fn tiles(&self, [m, n]: [u32; 2], tile: [u32; 2]) -> TileGrid {
         TileGrid::new([m, n], tile, self.batch)
-            .for_cluster(cluster_size)
+            .for_cluster(self.multicast)
             .with_group_m(self.group_m)
     }
+}
+
+/// `number` rounded up to a multiple of `multiple`, a power of two: a kernel begins sooner without
+/// the division.
+#[inline(always)]
+pub const fn round_up(number: u32, multiple: u32) -> u32 {
+    (number + (multiple - 1)) & !(multiple - 1)
 }
 
 /// Counters of `stream_k_tiles` tiles: one for each consumer warpgroup of a tile.
@@ -128,11 +137,11 @@ impl TileGrid {
     /// The same for clusters of `blocks` blocks, whose tiles lie below each other and have
     /// neighbouring numbers. The last tiles of a matrix may lie outside of it.
     ///
-    /// With clusters of 2, a group has an even number of rows.
+    /// `blocks` is a power of two that divides the rows of a group.
     #[inline(always)]
     pub const fn for_cluster(self, blocks: u32) -> Self {
         TileGrid {
-            tiles_m: self.tiles_m.div_ceil(blocks) * blocks,
+            tiles_m: round_up(self.tiles_m, blocks),
             ..self
         }
     }
@@ -309,6 +318,7 @@ mod tests {
                 tma_store: 1,
                 reduction: ReductionMode::LastBlock,
                 group_m: GROUP_M,
+                multicast: 1,
                 partial_sums_offset: 0,
             };
             let stream_k = StreamK::new(tiles, &scheduler, k_tiles, blocks);

@@ -266,7 +266,7 @@ macro_rules! portable_kernels {
                 tile: [BMN as u32, BMN as u32, BK as u32],
                 threads: THREADS as u32,
                 shared_bytes: 0,
-                cluster_size: 1,
+                clusters: &[1],
                 blocks_per_sm: $blocks_per_sm,
                 promotion_interval: None,
                 layouts: [layout::ANY; 2],

@@ -9,6 +9,7 @@
 //! # Source
 //! Beyond the sources; for boxes see the PTX ISA, "Tensors".
 
+use crate::gemm::scheduler::persistent::round_up;
 use crate::gemm::wgmma::stage::block_k;
 
 /// Rows after which the swizzle pattern repeats.
@@ -65,8 +66,8 @@ pub struct OperandBoxes {
 
 impl OperandBoxes {
     /// An operand of `extent` rows, for block tiles of `tile` of them and elements of
-    /// `element_bytes` bytes. `blocks` blocks of a cluster load equal shares of each box of a
-    /// K-major operand.
+    /// `element_bytes` bytes. `blocks` blocks of a cluster, a power of two, load equal shares of each
+    /// box of a K-major operand.
     #[inline(always)]
     pub const fn new(
         extent: u32,
@@ -83,7 +84,7 @@ impl OperandBoxes {
             (true, _) => SWIZZLED_ROWS * blocks,
         };
         let whole = if is_partial {
-            extent.next_multiple_of(multiple)
+            round_up(extent, multiple)
         } else {
             tile
         };

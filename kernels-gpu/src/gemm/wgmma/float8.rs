@@ -198,7 +198,7 @@ impl OperandSource for Float8SS {
 
 macro_rules! float8_kernels {
     ($($list:ident: $output:ty, $bytes:literal {
-        $($name:ident: $bm:literal x $bn:literal in $cluster:literal;)*
+        $($name:ident: $bm:literal x $bn:literal in $clusters:tt;)*
     })*) => {
         $(
             $(
@@ -228,7 +228,7 @@ macro_rules! float8_kernels {
                         let op = |op: Convert<false, $bytes>| {
                             op.into_c(float8.c_type).times(source.factor())
                         };
-                        body::<_, [f32; $bn / 2], $output, _, { $bm / WM }, $cluster>(
+                        body::<_, [f32; $bn / 2], $output, _, { $bm / WM }>(
                             maps, (c, workspace), params, scheduler, (source, op),
                         )
                     }
@@ -237,44 +237,41 @@ macro_rules! float8_kernels {
 
             #[doc = concat!("The kernels whose C has elements of ", $bytes, " bytes.")]
             pub const $list: &[TileConfig] = &[$(
-                TileConfig::new::<WgmmaTile<Float8SS, [f32; $bn / 2], { $bm / WM }, $cluster>>(
+                TileConfig::new::<WgmmaTile<Float8SS, [f32; $bn / 2], { $bm / WM }>>(
                     stringify!($name),
                     [layout::K_MAJOR; 2],
-                ),
+                )
+                .in_clusters(&$clusters),
             )*];
         )*
     };
 }
 
-// The tiles, BM × BN, each with the blocks of a cluster: those for fast accumulation alone, those
-// for scales of matrices or none, and those for all.
+// The tiles, BM × BN, each with the blocks of a multicast cluster: those for fast accumulation
+// alone, those for scales of matrices or none, and those for all.
 float8_kernels! {
     OF_FP8_FAST: f32, 4 {
-        wgmma_fp8_nt_pair: 128 x 256 in 2;
+        wgmma_fp8_nt: 128 x 256 in [1, 2];
     }
     OF_FP8_WIDE: f32, 4 {
-        wgmma_fp8_nt_192: 128 x 192 in 1;
-        wgmma_fp8_nt_pair_192: 128 x 192 in 2;
+        wgmma_fp8_nt_192: 128 x 192 in [1, 2];
     }
     OF_FP8: f32, 4 {
-        wgmma_fp8_nt_128: 128 x 128 in 1;
-        wgmma_fp8_nt_pair_128: 128 x 128 in 2;
-        wgmma_fp8_nt_64: 128 x 64 in 1;
-        wgmma_fp8_nt_pair_64x128: 64 x 128 in 2;
-        wgmma_fp8_nt_pair_64x64: 64 x 64 in 2;
+        wgmma_fp8_nt_128: 128 x 128 in [1, 2];
+        wgmma_fp8_nt_64: 128 x 64 in [1];
+        wgmma_fp8_nt_64x128: 64 x 128 in [2];
+        wgmma_fp8_nt_64x64: 64 x 64 in [2];
     }
     OF_FP8_FAST_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_pair_to_16bit: 128 x 256 in 2;
+        wgmma_fp8_nt_to_16bit: 128 x 256 in [1, 2];
     }
     OF_FP8_WIDE_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_192_to_16bit: 128 x 192 in 1;
-        wgmma_fp8_nt_pair_192_to_16bit: 128 x 192 in 2;
+        wgmma_fp8_nt_192_to_16bit: 128 x 192 in [1, 2];
     }
     OF_FP8_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_128_to_16bit: 128 x 128 in 1;
-        wgmma_fp8_nt_pair_128_to_16bit: 128 x 128 in 2;
-        wgmma_fp8_nt_64_to_16bit: 128 x 64 in 1;
-        wgmma_fp8_nt_pair_64x128_to_16bit: 64 x 128 in 2;
-        wgmma_fp8_nt_pair_64x64_to_16bit: 64 x 64 in 2;
+        wgmma_fp8_nt_128_to_16bit: 128 x 128 in [1, 2];
+        wgmma_fp8_nt_64_to_16bit: 128 x 64 in [1];
+        wgmma_fp8_nt_64x128_to_16bit: 64 x 128 in [2];
+        wgmma_fp8_nt_64x64_to_16bit: 64 x 64 in [2];
     }
 }

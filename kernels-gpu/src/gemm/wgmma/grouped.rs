@@ -42,6 +42,7 @@ use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileScheduler
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::kernels::MAX_ROWS;
+use crate::gemm::wgmma::multicast::Share;
 use crate::gemm::wgmma::source::SS;
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, each_box,
@@ -67,7 +68,7 @@ const CONSUMERS: usize = MAX_ROWS as usize / WM;
 type TileAccumulators = [f32; BN / 2];
 
 /// The stages of a block.
-type GroupStages = StageCountAuto<TileAccumulators, CONSUMERS, 1>;
+type GroupStages = StageCountAuto<TileAccumulators, CONSUMERS, false>;
 
 /// What the kernels read of a GEMM beside its tensor maps.
 #[repr(C)]
@@ -310,6 +311,7 @@ impl Work {
             boxes,
             start,
             matrices: [0; 2],
+            share: Share::WHOLE,
         };
         // SAFETY: the contract is that of `stage::load_a`, which lets the barrier expect the bytes
         // of both k-tiles.
@@ -403,6 +405,7 @@ impl Work {
             tma_store,
             reduction: ReductionMode::LastBlock,
             group_m: GROUP_M,
+            multicast: 1,
             partial_sums_offset: 0,
         };
         let epilogue = TmaEpilogue {
@@ -533,7 +536,7 @@ macro_rules! grouped_kernels {
 
             #[doc = concat!("The kernel of which ", $types, ". Layouts are told at run time.")]
             pub const $config: TileConfig = TileConfig::new::<
-                WgmmaTile<SS<$input, K_MAJOR, K_MAJOR>, TileAccumulators, CONSUMERS, 1>,
+                WgmmaTile<SS<$input, K_MAJOR, K_MAJOR>, TileAccumulators, CONSUMERS>,
             >(stringify!($name), [layout::ANY; 2]);
         )*
     };

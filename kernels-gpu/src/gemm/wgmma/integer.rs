@@ -70,7 +70,7 @@ impl OperandSource for IntegerSS {
 
 macro_rules! integer_kernels {
     ($($list:ident: $output:ty, $bytes:literal {
-        $($name:ident: $bm:literal x $bn:literal in $cluster:literal;)*
+        $($name:ident: $bm:literal x $bn:literal in $clusters:tt;)*
     })*) => {
         $(
             $(
@@ -90,7 +90,7 @@ macro_rules! integer_kernels {
                     let op = |op: Convert<true, $bytes>| op.into_c(c_type);
                     // SAFETY: this kernel has the contract of `body`.
                     unsafe {
-                        body::<_, [f32; $bn / 2], $output, _, { $bm / WM }, $cluster>(
+                        body::<_, [f32; $bn / 2], $output, _, { $bm / WM }>(
                             maps, (c, workspace), params, scheduler, (IntegerSS, op),
                         )
                     }
@@ -99,10 +99,11 @@ macro_rules! integer_kernels {
 
             #[doc = concat!("The kernels whose C has elements of ", $bytes, " bytes.")]
             pub const $list: &[TileConfig] = &[$(
-                TileConfig::new::<WgmmaTile<IntegerSS, [f32; $bn / 2], { $bm / WM }, $cluster>>(
+                TileConfig::new::<WgmmaTile<IntegerSS, [f32; $bn / 2], { $bm / WM }>>(
                     stringify!($name),
                     [layout::K_MAJOR; 2],
-                ),
+                )
+                .in_clusters(&$clusters),
             )*];
         )*
     };
@@ -110,19 +111,15 @@ macro_rules! integer_kernels {
 
 integer_kernels! {
     OF_I8: f32, 4 {
-        wgmma_i8_nt: 128 x 256 in 1;
-        wgmma_i8_nt_pair: 128 x 256 in 2;
-        wgmma_i8_nt_128: 128 x 128 in 1;
-        wgmma_i8_nt_pair_128: 128 x 128 in 2;
-        wgmma_i8_nt_64: 128 x 64 in 1;
-        wgmma_i8_nt_pair_64x64: 64 x 64 in 2;
+        wgmma_i8_nt: 128 x 256 in [1, 2];
+        wgmma_i8_nt_128: 128 x 128 in [1, 2];
+        wgmma_i8_nt_64: 128 x 64 in [1];
+        wgmma_i8_nt_64x64: 64 x 64 in [2];
     }
     OF_I8_TO_16_BITS: Bits16, 2 {
-        wgmma_i8_nt_to_16bit: 128 x 256 in 1;
-        wgmma_i8_nt_pair_to_16bit: 128 x 256 in 2;
-        wgmma_i8_nt_128_to_16bit: 128 x 128 in 1;
-        wgmma_i8_nt_pair_128_to_16bit: 128 x 128 in 2;
-        wgmma_i8_nt_64_to_16bit: 128 x 64 in 1;
-        wgmma_i8_nt_pair_64x64_to_16bit: 64 x 64 in 2;
+        wgmma_i8_nt_to_16bit: 128 x 256 in [1, 2];
+        wgmma_i8_nt_128_to_16bit: 128 x 128 in [1, 2];
+        wgmma_i8_nt_64_to_16bit: 128 x 64 in [1];
+        wgmma_i8_nt_64x64_to_16bit: 64 x 64 in [2];
     }
 }

@@ -16,8 +16,8 @@
 //! Where fewer multiprocessors are left than there are tiles, they compute the tail splits of
 //! several tiles.
 //!
-//! GEMMs that are too small for that have tiles of 64 rows, in 2-CTA clusters that load B
-//! [by multicast](crate::gemm::wgmma::multicast).
+//! The blocks of a cluster can load B [by multicast](crate::gemm::wgmma::multicast). GEMMs that are
+//! too small for other tiles have tiles of 64 rows.
 //!
 //! A launch begins while the one before it computes its last tiles: [`cuda_std::griddepcontrol`].
 //!
@@ -32,10 +32,8 @@
 //! is [fused](crate::gemm::epilogue::fusion): bias, activation and residual.
 //!
 //! # Thread mapping
-//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels of 2-CTA
-//! clusters have 256 threads, of which warpgroup 1 is the consumer, and tiles of 64 rows and of 192
-//! or 64 columns. With a K-major B and a C of `f32`, there are tiles of 96 columns as well: the TMA
-//! boxes of an MN-major B have 64 columns, and epilogue tiles 32.
+//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels for tiles of
+//! 64 rows and of 192 or 64 columns have 256 threads, of which warpgroup 1 is the consumer.
 //!
 //! # Preconditions
 //! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k
@@ -44,7 +42,7 @@
 //!
 //! # What changed since the rung before
 //! Against `wgmma_bf16_stream_k`: layouts, leading dimensions, batches, α and β; several tile sizes
-//! and reductions, with a planner; 2-CTA clusters; launches that overlap; a 16-bit C.
+//! and reductions, with a planner; multicast; launches that overlap; a 16-bit C.
 //!
 //! # Source
 //! Beyond the sources; for stream-K tiles see [`persistent`](crate::gemm::scheduler::persistent).
@@ -81,7 +79,6 @@ macro_rules! wgmma_kernels {
         all: $all:tt
         terms: $terms:tt
         operands_of_16_bits: $of_16_bits:tt
-        k_major_b_and_c_of_32_bits: $k_major_b:tt
         $($types:literal: $kernels:ident, $element:ident, $input:ty => $output:ty, $suffix:literal,
         $op:ty, $fusing:tt {
             $($layout:ident: $source:ident<$a:ident, $b:ident>, $tiles:ident;)*
@@ -89,7 +86,7 @@ macro_rules! wgmma_kernels {
     ) => {
         $(
             $(wgmma_kernels! {
-                @$tiles [$all $terms $of_16_bits $k_major_b]
+                @$tiles [$all $terms $of_16_bits]
                 [
                     $types $kernels $element $input, $output, $op, $fusing $suffix $layout $source
                     $a $b
@@ -104,17 +101,14 @@ macro_rules! wgmma_kernels {
     };
 
     // Which of the lists a layout has.
-    (@all [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+    (@all [$all:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $all }
     };
-    (@terms [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+    (@terms [$all:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $terms }
     };
-    (@of_16_bits [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
+    (@of_16_bits [$all:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $all $of_16_bits }
-    };
-    (@k_major_b [$all:tt $terms:tt $of_16_bits:tt $k_major_b:tt] $kernels:tt) => {
-        wgmma_kernels! { @kernels $kernels $all $of_16_bits $k_major_b }
     };
 
     // The kernels of one layout.
@@ -124,11 +118,11 @@ macro_rules! wgmma_kernels {
             $types:literal $kernels:ident $element:ident $input:ty, $output:ty, $op:ty,
             $fusing:tt $suffix:literal $layout:ident $source:ident $a:ident $b:ident
         ]
-        $([$($name:literal: $bm:literal x $bn:literal in $cluster:literal;)*])*
+        $([$($name:literal: $bm:literal x $bn:literal in $clusters:tt;)*])*
     ) => {
         pastey::paste! {
             $($(wgmma_kernels! {
-                @kernel $fusing $name $bm $bn $cluster
+                @kernel $fusing $name $bm $bn
                 [
                     $types $element $input, $output, $op, $suffix $layout $source $a $b
                 ]
@@ -136,11 +130,12 @@ macro_rules! wgmma_kernels {
 
             const [<$kernels _ $layout:upper>]: &[TileConfig] = &[$($(
                 TileConfig::new::<
-                    WgmmaTile<$source<$input, $a, $b>, [f32; $bn / 2], { $bm / WM }, $cluster>
+                    WgmmaTile<$source<$input, $a, $b>, [f32; $bn / 2], { $bm / WM }>
                 >(
                     stringify!([<wgmma_ $element _ $layout $name $suffix>]),
                     [layout_of($a), layout_of($b)],
-                ),
+                )
+                .in_clusters(&$clusters),
             )*)*];
         }
     };
@@ -148,7 +143,7 @@ macro_rules! wgmma_kernels {
     // A kernel, with an operator that a launch chooses where `fusion` is named.
     (
         @kernel [$($fusion:ident, $bias:ident, $residual:ident)?]
-        $name:literal $bm:literal $bn:literal $cluster:literal
+        $name:literal $bm:literal $bn:literal
         [
             $types:literal $element:ident $input:ty, $output:ty, $op:ty, $suffix:literal
             $layout:ident $source:ident $a:ident $b:ident
@@ -164,8 +159,8 @@ macro_rules! wgmma_kernels {
             /// `maps` are as [`TensorMaps`] says, of the matrices that `params` describe, and `c`
             /// is C. `workspace` has zeroed counters and the partial sums of the splits of
             /// `scheduler`, and no other launch uses it meanwhile. Blocks have the threads and the
-            /// dynamic shared memory of their [`TileConfig`]. They form clusters of its
-            /// `cluster_size`, or of the splits with
+            /// dynamic shared memory of their [`TileConfig`]. They form clusters of the scheduler's
+            /// `multicast` blocks, or of the splits with
             /// [`Cluster`](crate::gemm::scheduler::persistent::ReductionMode::Cluster). Bias and
             /// residual are as [`Chosen::new`] asks, of the type of C.
             #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
@@ -193,7 +188,7 @@ macro_rules! wgmma_kernels {
                 unsafe {
                     body::<
                         $source<$input, $a, $b>, [f32; $bn / 2], $output,
-                        $op, { $bm / WM }, $cluster,
+                        $op, { $bm / WM },
                     >(
                         maps, (c, workspace), params, scheduler, ($source(PhantomData), operator),
                     )
@@ -203,43 +198,39 @@ macro_rules! wgmma_kernels {
     };
 }
 
-// The tiles, BM × BN, each with what the names of its kernels have for it and with the blocks of a
-// cluster, and the types: of A and B, of C, and the output operator, with the parameters of one
-// that a launch chooses. An MN-major B has TMA boxes of 64 columns, as have epilogue tiles of 16
-// bits, so there are 96 columns without those only.
+// The tiles, BM × BN, each with what the names of its kernels have for it and with the blocks of
+// multicast clusters that a launch may choose, and the types: of A and B, of C, and the output
+// operator, with the parameters of one that a launch chooses.
 wgmma_kernels! {
     all: [
-        "": 128 x 256 in 1;
-        "_192": 128 x 192 in 1;
-        "_128": 128 x 128 in 1;
-        "_64": 128 x 64 in 1;
+        "": 128 x 256 in [1, 2];
+        "_192": 128 x 192 in [1, 2];
+        "_128": 128 x 128 in [1, 2, 4];
+        "_64": 128 x 64 in [1, 2, 4];
     ]
     terms: [
-        "_192": 128 x 192 in 1;
-        "_128": 128 x 128 in 1;
-        "_64": 128 x 64 in 1;
+        "_192": 128 x 192 in [1];
+        "_128": 128 x 128 in [1];
+        "_64": 128 x 64 in [1];
     ]
     operands_of_16_bits: [
-        "_pair_192": 64 x 192 in 2;
-        "_pair_64": 64 x 64 in 2;
-    ]
-    k_major_b_and_c_of_32_bits: [
-        "_pair_96": 64 x 96 in 2;
+        "_64x192": 64 x 192 in [1, 2, 4];
+        "_64x64": 64 x 64 in [1, 2, 4];
     ]
 
     "Inputs are bfloat16": OF_BF16, bf16, Bf16 => f32, "",
     Fused<Chosen<f32>>, [fusion, bias, residual] {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
-        nt: SS<K_MAJOR, K_MAJOR>, k_major_b;
+        nt: SS<K_MAJOR, K_MAJOR>, of_16_bits;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
-        tt: SS<MN_MAJOR, K_MAJOR>, k_major_b;
+        tt: SS<MN_MAJOR, K_MAJOR>, of_16_bits;
     }
     "Inputs are IEEE binary16": OF_F16, f16, F16 => f32, "",
     Fused<Chosen<f32>>, [fusion, bias, residual] {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
-        nt: SS<K_MAJOR, K_MAJOR>, k_major_b;
+        nt: SS<K_MAJOR, K_MAJOR>, of_16_bits;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
-        tt: SS<MN_MAJOR, K_MAJOR>, k_major_b;
+        tt: SS<MN_MAJOR, K_MAJOR>, of_16_bits;
     }
     "Inputs and C are bfloat16": OF_BF16_TO_BF16, bf16, Bf16 => bf16, "_to_bf16",
     Fused<Chosen<bf16>>, [fusion, bias, residual] {

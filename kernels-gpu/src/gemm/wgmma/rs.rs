@@ -98,9 +98,7 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
         coord: StageCoord,
     ) {
         // SAFETY: the contract is that of `multicast::load`.
-        unsafe {
-            multicast::load::<Tf32, S, R, CONSUMERS, MN_MAJOR, K_MAJOR>(pipeline, maps, coord)
-        }
+        unsafe { multicast::load::<Tf32, R, CONSUMERS, MN_MAJOR, K_MAJOR>(pipeline, maps, coord) }
     }
 
     #[inline(always)]

@@ -51,6 +51,9 @@ pub trait OperandSource: Copy {
     /// Stages of a k-tile.
     const K_TILE_STAGES: u32 = 1;
 
+    /// Whether blocks of a cluster may load B [for each other](multicast), as a launch says.
+    const MULTICAST: bool = true;
+
     /// The matrices of the tensor maps of A and B that a stage of a k-tile is of, where the batch
     /// has these.
     #[inline(always)]
@@ -121,7 +124,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
         // An MN-major operand has TMA boxes of this many columns, and no narrower ones.
         const { assert!(B == K_MAJOR || S::COLUMNS.is_multiple_of(stage::block_k(E::BYTES))) };
         // SAFETY: the contract is that of `multicast::load`.
-        unsafe { multicast::load::<E, S, R, CONSUMERS, A, B>(pipeline, maps, coord) }
+        unsafe { multicast::load::<E, R, CONSUMERS, A, B>(pipeline, maps, coord) }
     }
 
     #[inline(always)]

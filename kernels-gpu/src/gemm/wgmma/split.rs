@@ -188,6 +188,8 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SplitSS<E, A
     const B_K_MAJOR: bool = B == K_MAJOR;
     const C_TRANSPOSED: bool = false;
     const K_TILE_STAGES: u32 = TERMS as u32;
+    /// The producer has no registers for it, and loads are not what bounds a k-tile.
+    const MULTICAST: bool = false;
 
     #[inline(always)]
     fn matrices(matrices: [u32; 2], stage: u32) -> [u32; 2] {

@@ -2,6 +2,7 @@
 
 use crate::gemm::pipeline::tma::Stages;
 use crate::gemm::wgmma::boxes::Boxes;
+use crate::gemm::wgmma::multicast::Share;
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::hint::{opaque, rolled};
@@ -86,6 +87,8 @@ pub struct StageCoord {
     pub start: u32,
     /// Matrices of A and B in the batch.
     pub matrices: [u32; 2],
+    /// This block's share of the boxes of B.
+    pub share: Share,
 }
 
 /// Clears `bytes` of each stage. No TMA load may have filled these when the MMAs read them.
@@ -184,9 +187,12 @@ pub fn each_box<E: Input, const MAJOR: i32>(
             i = rolled(i as usize + 1) as u32;
         }
     } else {
-        for i in 0..boxes.count {
+        // The number is known at run time only: unrolled, there are several loops.
+        let mut i = 0;
+        while i < boxes.count {
             let to = to.at(i * mn_major_box_bytes(E::BYTES) as u32);
             load(to, [first + i * block_k(E::BYTES) as u32, start]);
+            i = rolled(i as usize + 1) as u32;
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::gemm::scheduler::persistent::{
 };
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
+use crate::gemm::wgmma::multicast::Share;
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
 use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
 use core::marker::PhantomData;
@@ -50,34 +51,30 @@ pub(super) const fn boxes_bytes(consumers: usize) -> usize {
 }
 
 /// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
-/// 128, 8 with 64. With one: 6 with 192, 10 with 96, 13 with 64.
-pub(super) struct StageCountAuto<S, const CONSUMERS: usize, const CLUSTER: u32>(PhantomData<S>);
+/// 128, 8 with 64. With one: 6 with 192, 13 with 64.
+pub(super) struct StageCountAuto<S, const CONSUMERS: usize, const MULTICAST: bool>(PhantomData<S>);
 
-impl<S: Accumulator, const CONSUMERS: usize, const CLUSTER: u32> Stages
-    for StageCountAuto<S, CONSUMERS, CLUSTER>
+impl<S: Accumulator, const CONSUMERS: usize, const MULTICAST: bool> Stages
+    for StageCountAuto<S, CONSUMERS, MULTICAST>
 {
     const COUNT: usize = (MAX_BYTES - boxes_bytes(CONSUMERS)) / Self::BYTES;
     const BYTES: usize = stage::stage_bytes(CONSUMERS, S::COLUMNS);
-    const CLUSTER_SIZE: u32 = CLUSTER;
+    const MULTICAST: bool = MULTICAST;
 }
 
-/// The tile of `CONSUMERS` consumer warpgroups with accumulators `S`, for operands of `W`, in
-/// clusters of `CLUSTER` blocks.
-pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize, const CLUSTER: u32>(PhantomData<(W, S)>);
+/// The tile of `CONSUMERS` consumer warpgroups with accumulators `S`, for operands of `W`.
+pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
 
-impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize, const CLUSTER: u32> Tile
-    for WgmmaTile<W, S, CONSUMERS, CLUSTER>
-{
+impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Tile for WgmmaTile<W, S, CONSUMERS> {
     const BM: usize = CONSUMERS * WM;
     const BN: usize = S::COLUMNS;
     const BK: usize = stage::block_k(W::BYTES);
     const THREADS: usize = threads(Self::BM);
-    const STAGES: usize = StageCountAuto::<S, CONSUMERS, CLUSTER>::COUNT;
+    const STAGES: usize = StageCountAuto::<S, CONSUMERS, true>::COUNT;
     /// The barriers of each consumer warpgroup's source, and a flag of 4 bytes, come last.
     const SHARED_BYTES: usize = boxes_bytes(CONSUMERS)
-        + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES
+        + StageCountAuto::<S, CONSUMERS, true>::TOTAL_BYTES
         + CONSUMERS * (tma_source::BYTES + 4);
-    const CLUSTER_SIZE: u32 = CLUSTER;
 }
 
 /// Threads of a block for tiles of `bm` rows: a producer warpgroup, and a consumer warpgroup for
@@ -86,9 +83,8 @@ pub(super) const fn threads(bm: usize) -> usize {
     (1 + bm / WM) * WARPGROUP
 }
 
-/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block and
-/// clusters of `CLUSTER` blocks.
-struct WarpSpecialized<C, Op, const CONSUMERS: usize, const CLUSTER: u32> {
+/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block.
+struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
     maps: *const TensorMaps,
     c: *mut C,
     workspace: *mut f32,
@@ -101,8 +97,8 @@ struct WarpSpecialized<C, Op, const CONSUMERS: usize, const CLUSTER: u32> {
     boxes: [OperandBoxes; 2],
 }
 
-impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLUSTER: u32>
-    WarpSpecialized<C, Op, CONSUMERS, CLUSTER>
+impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
+    WarpSpecialized<C, Op, CONSUMERS>
 {
     #[inline(always)]
     fn new<W: OperandSource, S: Accumulator>(
@@ -112,7 +108,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         scheduler: TileSchedulerParams,
     ) -> Self {
         let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        let tiles = scheduler.tiles([params.m, params.n], tile, CLUSTER);
+        let tiles = scheduler.tiles([params.m, params.n], tile);
         let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
         let blocks = thread::grid_dim_x();
         WarpSpecialized {
@@ -126,20 +122,37 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
             stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
             boxes: [
                 OperandBoxes::new(params.m, tile[0], W::BYTES, W::A_K_MAJOR, 1),
-                OperandBoxes::new(params.n, tile[1], W::BYTES, W::B_K_MAJOR, CLUSTER),
+                OperandBoxes::new(
+                    params.n,
+                    tile[1],
+                    W::BYTES,
+                    W::B_K_MAJOR,
+                    scheduler.multicast,
+                ),
             ],
         }
     }
 
-    /// The producer: loads the k-tiles of this block's work units.
+    /// The producer: loads the k-tiles of this block's work units. With `MULTICAST` the blocks of
+    /// the cluster load B for each other: a loop of its own is shorter for either.
     ///
     /// # Safety
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
+    /// `MULTICAST` says whether the scheduler's clusters have several blocks.
     #[inline(always)]
-    unsafe fn produce<W: OperandSource, S: Accumulator>(
+    unsafe fn produce<W: OperandSource, S: Accumulator, const MULTICAST: bool>(
         &self,
-        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, CLUSTER>>,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, true>>,
     ) {
+        let share = if MULTICAST {
+            let rows = match W::B_K_MAJOR {
+                true => self.boxes[1].box_rows(),
+                false => stage::block_k(W::BYTES) as u32,
+            };
+            Share::of_block(self.scheduler.multicast, rows)
+        } else {
+            Share::WHOLE
+        };
         // A matrix that the whole batch shares is the only one of its tensor map.
         let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
         // Several are a loop that is not unrolled: the producer has few registers.
@@ -160,6 +173,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                         boxes,
                         start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
                         matrices: W::matrices(matrices, of_k_tile),
+                        share,
                     };
                     // SAFETY: the stage is empty when all consumer warps have released it.
                     unsafe {
@@ -170,8 +184,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                 }
             }
         }
-        if StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE > 1 {
-            // SAFETY: this is the producer. Until then the other block may write to this one's
+        if MULTICAST {
+            // SAFETY: this is the producer. Until then the other blocks may write to this one's
             // shared memory, so this one may not exit.
             unsafe { pipeline.producer_tail() };
         }
@@ -197,7 +211,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
     ///
     /// # Safety
     /// All threads of the block execute it, before the pipeline is used, and a barrier lies behind
-    /// it. `stages` is the first stage.
+    /// it, of all blocks that load to these stages. `stages` is the first stage.
     #[inline(always)]
     unsafe fn clear<W: OperandSource, S: Accumulator>(&self, stages: *mut u8) -> bool {
         let least = self.boxes.map(|boxes| boxes.least());
@@ -212,7 +226,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         let (_, boxes) = self.boxes_of(self.tiles.coord(unit.tile));
         let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
         if boxes.map(|boxes| boxes.rows()) == tile
-            && stages_of_unit >= StageCountAuto::<S, CONSUMERS, CLUSTER>::COUNT
+            && stages_of_unit >= StageCountAuto::<S, CONSUMERS, true>::COUNT
         {
             return false;
         }
@@ -222,9 +236,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
         // SAFETY: no TMA load and no MMA uses the stages yet, by the contract. The proxy fence and
         // the barrier behind it order the stores before both.
         unsafe {
-            stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, rows..b, threads);
+            stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, rows..b, threads);
             let columns = b + columns..b + S::COLUMNS * ROW_BYTES;
-            stage::clear::<StageCountAuto<S, CONSUMERS, CLUSTER>>(stages, columns, threads);
+            stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, columns, threads);
             tma::fence_proxy_async();
         }
         true
@@ -240,7 +254,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
     unsafe fn consume<W: OperandSource, S: Accumulator + Accumulators<Element = f32>>(
         &self,
         (source, op): (W, Op),
-        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, CLUSTER>>,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, true>>,
         warpgroup: usize,
         [boxes, stages, barriers]: [*mut u8; 3],
         flag: *mut u32,
@@ -283,15 +297,12 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize, const CLU
                 }
                 let mut accumulators: S =
                     source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
-                // Blocks with multicast have data-parallel tiles only.
-                let may_split = StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE == 1;
                 let is_clustered =
-                    may_split && !W::INTEGER && self.scheduler.reduction == ReductionMode::Cluster;
+                    !W::INTEGER && self.scheduler.reduction == ReductionMode::Cluster;
                 if is_clustered {
                     // The MMAs of the block are complete, so its stages are free.
                     boxes = dsmem::reduce::<S, C, CONSUMERS>(&mut accumulators, stages, warpgroup);
-                } else if may_split
-                    && unit.tile >= self.scheduler.data_parallel_tiles
+                } else if unit.tile >= self.scheduler.data_parallel_tiles
                     && let Some(split) = self.stream_k.split(thread::block_idx_x())
                     && !self.fix_up_typed::<W, S>(&mut accumulators, &split, warpgroup, flag)
                 {
@@ -402,7 +413,6 @@ pub(super) unsafe fn body<
     C: Output<Wide = f32>,
     Op: OutputOp<f32>,
     const CONSUMERS: usize,
-    const CLUSTER: u32,
 >(
     maps: *const TensorMaps,
     arrays: (*mut C, *mut f32),
@@ -412,20 +422,24 @@ pub(super) unsafe fn body<
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
-    let behind_stages = boxes_bytes + StageCountAuto::<S, CONSUMERS, CLUSTER>::TOTAL_BYTES;
+    let behind_stages = boxes_bytes + StageCountAuto::<S, CONSUMERS, true>::TOTAL_BYTES;
     let source = memory.wrapping_add(behind_stages);
     let base = stage::stages().at(boxes_bytes as u32);
-    let this =
-        WarpSpecialized::<C, Op, CONSUMERS, CLUSTER>::new::<W, S>(maps, arrays, params, scheduler);
+    let multicast = if W::MULTICAST { scheduler.multicast } else { 1 };
+    let scheduler = TileSchedulerParams {
+        multicast,
+        ..scheduler
+    };
+    let this = WarpSpecialized::<C, Op, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
     // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
     // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
-            Pipeline::<StageCountAuto<S, CONSUMERS, CLUSTER>>::init(
+            Pipeline::<StageCountAuto<S, CONSUMERS, true>>::init(
                 base,
-                (CONSUMERS * WARPGROUP / 32) as u32,
+                multicast * (CONSUMERS * WARPGROUP / 32) as u32,
             );
             if this.op.is_source_needed() {
                 tma_source::init(source, CONSUMERS);
@@ -433,12 +447,14 @@ pub(super) unsafe fn body<
             tma::fence_barrier_init();
         }
         let is_cleared = this.clear::<W, S>(memory.wrapping_add(boxes_bytes));
-        if StageCountAuto::<S, CONSUMERS, CLUSTER>::CLUSTER_SIZE > 1 {
+        if multicast > 1 {
+            // Other blocks load to the stages as well, behind what is cleared there.
             if is_cleared {
-                thread::sync_threads();
+                cluster::arrive();
+            } else {
+                // `fence_barrier_init` has published the barriers.
+                cluster::arrive_relaxed();
             }
-            // Relaxed: `fence_barrier_init` has published the barriers.
-            cluster::arrive_relaxed();
             cluster::wait();
         } else {
             thread::sync_threads();
@@ -452,8 +468,13 @@ pub(super) unsafe fn body<
                 tma::prefetch_tensormap(&raw const (*maps).a);
                 tma::prefetch_tensormap(&raw const (*maps).b);
                 griddepcontrol::wait();
-                if !W::is_left_out(arrays.1, params.k) {
-                    this.produce::<W, S>(Pipeline::new(base));
+                if W::is_left_out(arrays.1, params.k) {
+                    return;
+                }
+                if multicast > 1 {
+                    this.produce::<W, S, true>(Pipeline::new(base));
+                } else {
+                    this.produce::<W, S, false>(Pipeline::new(base));
                 }
             }
         } else {
@@ -469,7 +490,7 @@ pub(super) unsafe fn body<
             let boxes = memory.wrapping_add(warpgroup * aligned::BYTES);
             let flags = source.wrapping_add(CONSUMERS * tma_source::BYTES);
             let flag = flags.wrapping_add(4 * warpgroup).cast();
-            let pipeline = Pipeline::new(base);
+            let pipeline = Pipeline::new(base).with_multicast(multicast);
             let operands = (operand_source, operator(this.op));
             let shared = [boxes, stages, source];
             this.consume::<W, S>(operands, pipeline, warpgroup, shared, flag);

@@ -35,7 +35,7 @@ use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
-use crate::gemm::wgmma::multicast::{self, CLUSTER_SIZE};
+use crate::gemm::wgmma::multicast::{self, Share};
 use crate::gemm::wgmma::source::OperandSource;
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WM};
 use cuda_std::cluster;
@@ -43,6 +43,9 @@ use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma;
 use cuda_std::wgmma;
+
+/// Blocks of a cluster.
+pub const CLUSTER_SIZE: u32 = 2;
 
 /// Rows of a box of B: half of a k-tile.
 pub const B_BOX_ROWS: u32 = multicast::box_rows(BK as u32, CLUSTER_SIZE);
@@ -53,7 +56,7 @@ struct Four;
 impl Stages for Four {
     const COUNT: usize = 4;
     const BYTES: usize = stage::stage_bytes(CONSUMERS, BN);
-    const CLUSTER_SIZE: u32 = CLUSTER_SIZE;
+    const MULTICAST: bool = true;
 }
 
 /// Dynamic shared memory.
@@ -82,6 +85,7 @@ impl Params {
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
     #[inline(always)]
     unsafe fn produce(&self, mut pipeline: Pipeline<Four>) {
+        let share = Share::of_block(CLUSTER_SIZE, BK as u32);
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             let coord = self.tiles.coord(tile);
@@ -92,6 +96,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
+                    share,
                 };
                 // SAFETY: the stage is empty, in both blocks, when the consumer warps of both have
                 // released it. `load` starts half of the loads of B, for both.
@@ -170,7 +175,7 @@ pub unsafe fn wgmma_bf16_multicast(maps: *const TensorMaps, c: *mut f32, m: u32,
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
-            Pipeline::<Four>::init(base, CONSUMER_WARPS);
+            Pipeline::<Four>::init(base, CLUSTER_SIZE * CONSUMER_WARPS);
             tma::fence_barrier_init();
         }
         // The other block's loads arrive at these barriers. `fence_barrier_init` publishes them.
@@ -186,7 +191,8 @@ pub unsafe fn wgmma_bf16_multicast(maps: *const TensorMaps, c: *mut f32, m: u32,
             let warpgroup = warp as usize / 4 - 1;
             let boxes = shared::dynamic_shared_mem::<u8>();
             let boxes = boxes.wrapping_add(warpgroup * tma_store::BYTES);
-            params.consume(Pipeline::new(base), warpgroup, boxes);
+            let pipeline = Pipeline::new(base).with_multicast(CLUSTER_SIZE);
+            params.consume(pipeline, warpgroup, boxes);
         }
     }
 }

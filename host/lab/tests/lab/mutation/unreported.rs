@@ -20,18 +20,18 @@ struct Unreported {
 const SS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_16_BIT: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const CLUSTERS: &[&str] = &[
-    "wgmma_bf16_nn_pair_64",
-    "wgmma_bf16_nt_pair_64",
-    "wgmma_f16_nn_pair_64",
-    "wgmma_f16_nt_pair_64",
+    "wgmma_bf16_nn_64x64",
+    "wgmma_bf16_nt_64x64",
+    "wgmma_f16_nn_64x64",
+    "wgmma_f16_nt_64x64",
 ];
 const CLUSTERS_TO_16_BIT: &[&str] = &[
-    "wgmma_bf16_nn_pair_64_to_bf16",
-    "wgmma_bf16_nt_pair_64_to_bf16",
-    "wgmma_f16_nn_pair_64_to_f16",
-    "wgmma_f16_nt_pair_64_to_f16",
+    "wgmma_bf16_nn_64x64_to_bf16",
+    "wgmma_bf16_nt_64x64_to_bf16",
+    "wgmma_f16_nn_64x64_to_f16",
+    "wgmma_f16_nt_64x64_to_f16",
 ];
-const CLUSTERS_OF_8_BITS: &[&str] = &["wgmma_i8_nt_pair_64x64", "wgmma_fp8_nt_pair_64x64"];
+const CLUSTERS_OF_8_BITS: &[&str] = &["wgmma_i8_nt_64x64", "wgmma_fp8_nt_64x64"];
 /// The split-K reduction kernel.
 const REDUCTION: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
 const RS: &[&str] = &["wgmma_tf32_nn_64"];
@@ -156,11 +156,8 @@ const EQUIVALENT: &[Unreported] = &[
     },
     Unreported {
         kernels: &[
-            &["wgmma_bf16_nt_pair_64", "wgmma_f16_nt_pair_64"],
-            &[
-                "wgmma_bf16_nt_pair_64_to_bf16",
-                "wgmma_f16_nt_pair_64_to_f16",
-            ],
+            &["wgmma_bf16_nt_64x64", "wgmma_f16_nt_64x64"],
+            &["wgmma_bf16_nt_64x64_to_bf16", "wgmma_f16_nt_64x64_to_f16"],
             RS,
             I8,
             FP8,
@@ -296,11 +293,8 @@ const ELSEWHERE: &[Unreported] = &[
     },
     Unreported {
         kernels: &[
-            &["wgmma_bf16_nt_pair_64", "wgmma_f16_nt_pair_64"],
-            &[
-                "wgmma_bf16_nt_pair_64_to_bf16",
-                "wgmma_f16_nt_pair_64_to_f16",
-            ],
+            &["wgmma_bf16_nt_64x64", "wgmma_f16_nt_64x64"],
+            &["wgmma_bf16_nt_64x64_to_bf16", "wgmma_f16_nt_64x64_to_f16"],
         ],
         kind: "barrier",
         source: "tma_store: if is_by_tma || self.elements.transposed {",

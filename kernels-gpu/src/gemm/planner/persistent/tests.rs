@@ -143,7 +143,7 @@ fn every_layout_and_size_has_a_plan() {
                     let plan = planned_of([m, n, k], transposed);
                     let [bm, bn, _] = plan.config.tile;
                     let tiles =
-                        TileGrid::new([m, n], [bm, bn], 1).for_cluster(plan.config.cluster_size);
+                        TileGrid::new([m, n], [bm, bn], 1).for_cluster(plan.scheduler.multicast);
                     assert!(plan.scheduler.data_parallel_tiles <= tiles.count());
                     // Tails come behind as many heads, of which there are fewer than SMs.
                     let waves = 1 + u64::from(plan.scheduler.head_k_tiles > 0);

@@ -1,10 +1,12 @@
 //! GEMM on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions,
 //! batches, factors and stream-K tiles, on the emulator and, where there is one, on a GPU.
 
-use crate::common::drawn::Drawn;
+mod plans;
+
 use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
+use kernels_gpu::gemm::planner::Decomposition;
 use warpladder::check;
 use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
@@ -13,7 +15,7 @@ use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::gemm::tuning::Choices;
 use warpladder::gemm::{self, DeviceLimits, GemmInto, HOPPER, Tf32};
-use warpladder::plan::{Plan, PlannedLaunch};
+use warpladder::plan::Plan;
 
 /// Sizes that meet edges of tiles and of stages.
 const EXTENTS: [[u32; 3]; 8] = [
@@ -25,50 +27,6 @@ const EXTENTS: [[u32; 3]; 8] = [
     [5, 300, 200],
     [257, 3, 129],
     [64, 64, 0],
-];
-
-/// Multiprocessors and sizes for which k-tiles are split: tiles that are few, or a few more than a
-/// multiple of the multiprocessors; and, where fewer multiprocessors are left than there are tiles,
-/// as first and last work units of a tile.
-const STREAM_K: [(u32, [u32; 3], bool); 3] = [
-    (3, [100, 60, 6000], false),
-    (5, [700, 60, 4000], false),
-    (3, [200, 60, 6400], true),
-];
-
-/// The same where C is computed as its transpose.
-const STREAM_K_TRANSPOSED: [(u32, [u32; 3], bool); 1] = [(3, [60, 100, 6000], false)];
-
-/// Multiprocessors and sizes for which tiles are split among clusters, and the blocks of a cluster.
-const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
-    (2, [100, 60, 2000], 2),
-    (4, [100, 60, 2000], 3),
-    (8, [130, 100, 2000], 2),
-];
-
-/// The same with a split-K reduction kernel: more splits of a tile than it reads at a time,
-/// tiles of several columns, and rows of C that are stored as vec2 but for their last
-/// element.
-const REDUCED: [(u32, [u32; 3]); 3] = [
-    (16, [70, 56, 6000]),
-    (16, [100, 61, 6000]),
-    (16, [130, 190, 8000]),
-];
-
-/// Multiprocessors for each matrix, and sizes, for which 2-CTA clusters load B by multicast, in
-/// tiles of the columns that the name ends with. In some clusters only one block's tile lies in C.
-const CLUSTERS_OF_TWO: [(u32, [u32; 3], &str); 5] = [
-    (2, [127, 180, 1000], "_pair_192"),
-    (4, [200, 190, 1000], "_pair_192"),
-    (2, [50, 60, 300], "_pair_64"),
-    (12, [300, 70, 40], "_pair_64"),
-    (8, [3, 130, 0], "_pair_64"),
-];
-
-/// The same where B is K-major, and C has elements of `f32`.
-const CLUSTERS_K_MAJOR: [(u32, [u32; 3], &str); 2] = [
-    (2, [127, 90, 3500], "_pair_96"),
-    (4, [200, 95, 3333], "_pair_96"),
 ];
 
 /// An element type of A and B, and how a number is rounded to it.
@@ -137,136 +95,6 @@ where
     );
 }
 
-fn shared_tiles<T, C>(
-    engine: &dyn Engine,
-    (input, round): Elements<T>,
-    sizes: &[(u32, [u32; 3], bool)],
-    layouts: &[[bool; 2]],
-) where
-    T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element + PartialEq,
-{
-    let drawn = Drawn::new(engine, "products with split tiles");
-    for &(multiprocessors, extents, tails) in sizes {
-        for &transposed in layouts {
-            let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
-            let plan = plan(&case, multiprocessors);
-            assert!(
-                plan.zeroed_bytes > 0,
-                "{extents:?} has no split tiles: {plan:?}"
-            );
-            // Such work units are the only blocks that need not all run at the same time.
-            let blocks = plan.launches.last().map(|launch| launch.grid[0]);
-            let has_tails = blocks > Some(multiprocessors.into());
-            assert_eq!(has_tails, tails, "{extents:?}: {plan:?}");
-            let types = format!("{input:?} {}", C::TYPE);
-            if !drawn.takes(&format!("{types} {extents:?} {transposed:?}"), false) {
-                continue;
-            }
-            let outputs = case.run(engine, plan, 2);
-            check(&case, &outputs[0]).unwrap_or_else(|difference| {
-                panic!("{input:?}, {extents:?}, transposed {transposed:?}: {difference}")
-            });
-            // The order of the parts does not matter, and the counters are 0 again.
-            assert!(
-                outputs[0] == outputs[1],
-                "{extents:?} differ from run to run"
-            );
-        }
-    }
-}
-
-/// The same where the blocks of a tile are a cluster. More of them than boxes of columns are among
-/// these.
-fn clusters<T, C>(engine: &dyn Engine, elements: Elements<T>, layouts: &[[bool; 2]])
-where
-    T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element,
-{
-    let drawn = Drawn::new(engine, "products by clusters");
-    for (multiprocessors, extents, blocks) in CLUSTERED {
-        let on = (multiprocessors, extents);
-        products::<T, C>((engine, &drawn), elements, on, layouts, 1, |last| {
-            assert_eq!(last.cluster.count(), blocks, "{extents:?}: {last:?}");
-        });
-    }
-}
-
-/// The same with a split-K reduction kernel.
-fn added<T, C>(
-    engine: &dyn Engine,
-    elements: Elements<T>,
-    layouts: &[[bool; 2]],
-    sizes: &[(u32, [u32; 3])],
-) where
-    T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element,
-{
-    let drawn = Drawn::new(engine, "products in added parts");
-    for &on @ (_, extents) in sizes {
-        products::<T, C>((engine, &drawn), elements, on, layouts, 2, |last| {
-            assert!(last.entry.starts_with("add_parts"), "{extents:?}: {last:?}");
-        });
-    }
-}
-
-/// The same where two blocks load B by multicast, at sizes for which they do in all of these
-/// layouts.
-fn clusters_of_two<T, C>(
-    engine: &dyn Engine,
-    elements: Elements<T>,
-    layouts: &[[bool; 2]],
-    sizes: &[(u32, [u32; 3], &str)],
-) where
-    T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element,
-{
-    let drawn = Drawn::new(engine, "products by 2-CTA clusters");
-    for &(multiprocessors, extents, name) in sizes {
-        let on = (multiprocessors, extents);
-        products::<T, C>((engine, &drawn), elements, on, layouts, 2, |last| {
-            assert!(last.entry.contains(name), "{extents:?}: {last:?}");
-            assert_eq!(last.cluster.count(), 2);
-        });
-    }
-}
-
-/// Products on `multiprocessors` multiprocessors for each matrix: of one matrix, and of `batch`
-/// with padding and factors. `is_meant` looks at the last launch.
-fn products<T, C>(
-    (engine, drawn): (&dyn Engine, &Drawn),
-    (input, round): Elements<T>,
-    (multiprocessors, extents): (u32, [u32; 3]),
-    layouts: &[[bool; 2]],
-    batch: u32,
-    is_meant: impl Fn(&PlannedLaunch),
-) where
-    T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element,
-{
-    for &transposed in layouts {
-        for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, batch, [-0.5, 2.0])] {
-            let case = RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
-            let plan = plan(&case, multiprocessors * batch);
-            is_meant(plan.launches.last().expect("a product"));
-            let types = format!("{input:?} {}", C::TYPE);
-            let name = format!("{types} {extents:?} {transposed:?} {padding}");
-            if !drawn.takes(&name, false) {
-                continue;
-            }
-            for output in case.run(engine, plan, 2) {
-                check(&case, &output).unwrap_or_else(|difference| {
-                    panic!(
-                        "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding \
-                        {padding}: {difference}",
-                        C::TYPE
-                    )
-                });
-            }
-        }
-    }
-}
-
 /// One large product at the beginning of k, and ones behind it: a single accumulation would lose
 /// all of them.
 fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
@@ -328,22 +156,13 @@ fn f16_products_are_rounded_once_in_every_layout() {
     all::<_, f16>(&EmulatorEngine::new(), F16);
 }
 
-#[test]
-fn shared_tiles_are_added_up_in_the_same_order() {
-    let engine = EmulatorEngine::new();
-    shared_tiles::<_, f32>(&engine, BF16, &STREAM_K, &LAYOUTS[..1]);
-    shared_tiles::<_, bf16>(&engine, BF16, &STREAM_K, &LAYOUTS[..1]);
-    shared_tiles::<_, f32>(&engine, TF32, &STREAM_K_TRANSPOSED, &LAYOUTS[..1]);
-}
-
 /// A GEMM with a C of f32 and one with a C of `T`: each element is the other's, rounded.
 fn compare_16_bit<T>(
     engine: &dyn Engine,
     (_, round): Elements<T>,
     rounded: fn(f32) -> T,
     (extents, padding, factors): ([u32; 3], u32, [f64; 2]),
-) -> Plan
-where
+) where
     T: GemmInto<f32, Output = f32> + GemmInto<T> + Element + PartialEq + std::fmt::Debug,
 {
     let layout = [false; 2];
@@ -351,7 +170,7 @@ where
     let rounded_c = RandomGemm::<T, T>::new(extents, layout, padding, 1, factors, round);
     let plan_16_bit = plan(&rounded_c, engine.multiprocessors());
     let wide = wide.run(engine, plan(&wide, engine.multiprocessors()), 1);
-    let rounded_c = rounded_c.run(engine, plan_16_bit.clone(), 1);
+    let rounded_c = rounded_c.run(engine, plan_16_bit, 1);
     let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
     for (wide, rounded_c) in wide[0].iter().zip(&rounded_c[0]) {
         let is_padding = wide.is_nan() && (*rounded_c).into().is_nan();
@@ -360,7 +179,6 @@ where
             "{extents:?}, {factors:?}: {rounded_c:?} is not {wide}"
         );
     }
-    plan_16_bit
 }
 
 /// The accumulators are the same ones: a 16-bit C is that of f32, rounded.
@@ -383,43 +201,25 @@ fn a_narrow_c_is_the_wide_one_rounded() {
 /// of the block begins with: its TMA store must have read it.
 #[test]
 fn the_next_tile_waits_for_the_last_tma_store_of_this_one() {
-    // Blocks compute several tiles on few multiprocessors, here of 192 and of 64 columns: three
-    // epilogue tiles of 64 columns, and one.
+    // Tiles of 192 and of 64 columns: three epilogue tiles of 64 columns, and one.
     for (multiprocessors, extents, entry) in [
         (2, [64, 768, 64], "wgmma_bf16_nn_192_to_bf16"),
-        (1, [64, 128, 64], "wgmma_bf16_nn_pair_64_to_bf16"),
+        (1, [64, 128, 64], "wgmma_bf16_nn_64x64_to_bf16"),
     ] {
         let engine = EmulatorEngine::new().with_multiprocessors(multiprocessors);
-        let plan = compare_16_bit(&engine, BF16, bf16::from_f32, (extents, 0, [1.0, 0.0]));
+        let (_, round) = BF16;
+        let factors = [1.0, 0.0];
+        let case = RandomGemm::<_, bf16>::new(extents, [false; 2], 0, 1, factors, round);
+        let choice = plans::choice(&case, multiprocessors, |plan| {
+            let is_data_parallel = plan.decomposition == Decomposition::DataParallel;
+            plan.entry == entry && plan.cluster_size == 1 && is_data_parallel
+        });
+        let device = DeviceLimits::new(multiprocessors, HOPPER);
+        let plan = gemm::plan_choice(&case.product, device, &choice);
         let launch = plan.launches.last().unwrap();
-        assert_eq!((launch.entry, launch.grid), (entry, [2, 1, 1]));
+        assert_eq!(launch.grid, [multiprocessors.into(), 1, 1]);
+        check(&case, &case.run(&engine, plan, 1)[0]).unwrap();
     }
-}
-
-#[test]
-fn blocks_of_a_cluster_share_tiles() {
-    let engine = EmulatorEngine::new();
-    clusters::<_, f32>(&engine, BF16, &LAYOUTS[..1]);
-    clusters::<_, f16>(&engine, F16, &LAYOUTS[1..2]);
-}
-
-#[test]
-fn a_launch_of_its_own_adds_up_many_parts() {
-    let engine = EmulatorEngine::new();
-    added::<_, f32>(&engine, BF16, &LAYOUTS[..1], &REDUCED);
-    added::<_, f16>(&engine, F16, &LAYOUTS[1..2], &REDUCED[..1]);
-    added::<_, bf16>(&engine, BF16, &LAYOUTS[3..], &REDUCED[..1]);
-    // C is computed as its transpose.
-    added::<_, f32>(&engine, TF32, &LAYOUTS[..1], &REDUCED[1..2]);
-}
-
-#[test]
-fn pairs_of_blocks_fetch_b_together() {
-    let engine = EmulatorEngine::new();
-    clusters_of_two::<_, f32>(&engine, BF16, &LAYOUTS[1..3], &CLUSTERS_OF_TWO);
-    clusters_of_two::<_, f16>(&engine, F16, &LAYOUTS[..1], &CLUSTERS_OF_TWO);
-    clusters_of_two::<_, f32>(&engine, BF16, &[[false, true]], &CLUSTERS_K_MAJOR);
-    clusters_of_two::<_, f32>(&engine, F16, &[[true, true]], &CLUSTERS_K_MAJOR);
 }
 
 #[test]
@@ -532,24 +332,6 @@ fn and_on_a_gpu() {
     all::<_, f32>(&*gpu, TF32);
     all::<_, bf16>(&*gpu, BF16);
     all::<_, f16>(&*gpu, F16);
-    shared_tiles::<_, f32>(&*gpu, BF16, &STREAM_K, &LAYOUTS);
-    shared_tiles::<_, bf16>(&*gpu, BF16, &STREAM_K, &LAYOUTS);
-    shared_tiles::<_, f16>(&*gpu, F16, &STREAM_K, &LAYOUTS[..1]);
-    shared_tiles::<_, f32>(&*gpu, TF32, &STREAM_K_TRANSPOSED, &LAYOUTS[..1]);
-    clusters::<_, f32>(&*gpu, BF16, &LAYOUTS);
-    clusters::<_, f16>(&*gpu, F16, &LAYOUTS);
-    clusters::<_, f32>(&*gpu, TF32, &[LAYOUTS[1], LAYOUTS[3]]);
-    added::<_, f32>(&*gpu, BF16, &LAYOUTS, &REDUCED);
-    added::<_, f32>(&*gpu, F16, &LAYOUTS[..1], &REDUCED);
-    added::<_, bf16>(&*gpu, BF16, &LAYOUTS, &REDUCED);
-    added::<_, f16>(&*gpu, F16, &LAYOUTS, &REDUCED);
-    added::<_, f32>(&*gpu, TF32, &LAYOUTS, &REDUCED);
-    clusters_of_two::<_, f32>(&*gpu, BF16, &LAYOUTS, &CLUSTERS_OF_TWO);
-    clusters_of_two::<_, f32>(&*gpu, F16, &LAYOUTS, &CLUSTERS_OF_TWO);
-    clusters_of_two::<_, bf16>(&*gpu, BF16, &LAYOUTS, &CLUSTERS_OF_TWO);
-    clusters_of_two::<_, f16>(&*gpu, F16, &LAYOUTS, &CLUSTERS_OF_TWO);
-    let k_major = [[false, true], [true; 2]];
-    clusters_of_two::<_, f32>(&*gpu, BF16, &k_major, &CLUSTERS_K_MAJOR);
-    clusters_of_two::<_, f32>(&*gpu, F16, &k_major, &CLUSTERS_K_MAJOR);
+    plans::on_a_gpu(&*gpu);
     slices(&*gpu, &LAYOUTS[..2]);
 }
