@@ -6,6 +6,7 @@
 //! since until then it may be read.
 
 use super::integer_matrix::{accumulate, dot};
+use super::matrix::Products;
 use super::run::{Outcome, RawFault, Run};
 use super::tensor_sum::{Factor, Kind, Line, any_dot_product, dot_product};
 use super::vector::LANES;
@@ -150,16 +151,21 @@ impl<O: EventSink> Run<'_, '_, O> {
         let columns = (0, product.columns.into());
         let b = self.load_operand((bytes, depth_of_b), operand, columns, &mut chunks)?;
         match &product.sparsity {
-            None => self.accumulate_rows(product, [&a, &b], depth, (0, ROWS)),
+            None => self
+                .products()
+                .accumulate_rows(product, [&a, &b], depth, (0, ROWS)),
             Some(sparsity) => {
-                let positions = self.positions(sparsity, product.inputs, depth_of_b)?;
+                let positions = self
+                    .products()
+                    .positions(sparsity, product.inputs, depth_of_b)?;
                 for (row, positions) in positions.iter().enumerate() {
                     let mut selected = Vec::with_capacity(b.len() / 2);
                     for column in b.chunks(depth_of_b) {
                         selected.extend(positions.iter().map(|&k| column[k]));
                     }
                     let a = &a[row * depth..][..depth];
-                    self.accumulate_rows(product, [a, &selected], depth, (row, 1));
+                    self.products()
+                        .accumulate_rows(product, [a, &selected], depth, (row, 1));
                 }
             }
         }
@@ -175,100 +181,6 @@ impl<O: EventSink> Run<'_, '_, O> {
             });
         }
         Ok(())
-    }
-
-    /// D of rows of A, from the first one and their number, and columns of B, of `depth` elements
-    /// each.
-    fn accumulate_rows(
-        &mut self,
-        product: &Wgmma,
-        [a, b]: [&[u32]; 2],
-        depth: usize,
-        rows: (usize, usize),
-    ) {
-        if let MatrixInputs::Integer { .. } = product.inputs {
-            let words = |elements: &[u32]| -> Vec<u32> {
-                match depth {
-                    // Bytes, four of them in a word.
-                    32 => {
-                        let word = |bytes: &[u32; 4]| u32::from_le_bytes(bytes.map(|b| b as u8));
-                        elements.as_chunks::<4>().0.iter().map(word).collect()
-                    }
-                    _ => elements.to_vec(),
-                }
-            };
-            let inputs = [product.inputs, product.inputs_b];
-            let bits = (product.inputs.packed() == 32).then_some(true);
-            let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
-            let (a, b) = (lines(a), lines(b));
-            return self.store_sums(product, rows, |row, column, addend| {
-                let sum = dot(inputs, bits, &a[row], &b[column]);
-                accumulate(addend, sum, product.saturates)
-            });
-        }
-        let negate = product.negated[0] != product.negated[1];
-        let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
-            let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
-            let line = |line: &[u32]| line.iter().map(factor).collect();
-            all.chunks(depth).map(line).collect()
-        };
-        let (a, b) = (
-            lines(a, product.inputs, negate),
-            lines(b, product.inputs_b, false),
-        );
-        use MatrixInputs::{E4m3, E5m2};
-        let short = matches!(product.inputs, E4m3 | E5m2);
-        if short || product.sums == Sums::F16 {
-            let kind = Kind {
-                inputs: [product.inputs, product.inputs_b],
-                sums: [product.sums; 2],
-                short,
-            };
-            return self.store_sums(product, rows, |row, column, addend| {
-                any_dot_product(kind, &a[row], &b[column], addend)
-            });
-        }
-        let whole =
-            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
-        let (a, b, level) = (whole(&a), whole(&b), self.launch.level);
-        self.store_sums(product, rows, |row, column, addend| {
-            dot_product(level, product.inputs, &a[row], &b[column], addend)
-        });
-    }
-
-    /// Replaces the elements of D of some rows, from the first one and their number, by the sums
-    /// for their rows among those, columns and values.
-    fn store_sums(
-        &mut self,
-        product: &Wgmma,
-        (first, count): (usize, usize),
-        sum: impl Fn(usize, usize, u32) -> u32,
-    ) {
-        let keep = self.r.predicates[product.keep.0 as usize];
-        let packed = product.sums.packed() as usize;
-        let width = 32 / packed as u32;
-        let mask = u32::MAX >> (32 - width);
-        for (at, register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
-                let row = lane / 4 + 8 * (packed * at / 2 % 2);
-                if !(first..first + count).contains(&row) {
-                    continue;
-                }
-                let before = read(&self.r, *register, lane) as u32;
-                let mut word = 0;
-                for part in 0..packed {
-                    let i = packed * at + part;
-                    let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-                    let shift = width * part as u32;
-                    let addend = match keep >> lane & 1 {
-                        0 => 0,
-                        _ => before >> shift & mask,
-                    };
-                    word |= sum(row - first, column, addend) << shift;
-                }
-                write(&mut self.r, *register, lane, u64::from(word));
-            }
-        }
     }
 
     /// The one value of all lanes.
@@ -336,6 +248,102 @@ impl<O: EventSink> Run<'_, '_, O> {
             let lanes = (u32::MAX >> (LANES - chunks.len()), &addresses);
             let (kind, bytes) = (AccessKind::Load, CHUNK as u32);
             self.observe_async(kind, bytes, lanes, Issuer::Warp, progress);
+        }
+    }
+}
+
+impl Products<'_, '_> {
+    /// D of rows of A, from the first one and their number, and columns of B, of `depth` elements
+    /// each.
+    fn accumulate_rows(
+        &mut self,
+        product: &Wgmma,
+        [a, b]: [&[u32]; 2],
+        depth: usize,
+        rows: (usize, usize),
+    ) {
+        if let MatrixInputs::Integer { .. } = product.inputs {
+            let words = |elements: &[u32]| -> Vec<u32> {
+                match depth {
+                    // Bytes, four of them in a word.
+                    32 => {
+                        let word = |bytes: &[u32; 4]| u32::from_le_bytes(bytes.map(|b| b as u8));
+                        elements.as_chunks::<4>().0.iter().map(word).collect()
+                    }
+                    _ => elements.to_vec(),
+                }
+            };
+            let inputs = [product.inputs, product.inputs_b];
+            let bits = (product.inputs.packed() == 32).then_some(true);
+            let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
+            let (a, b) = (lines(a), lines(b));
+            return self.store_sums(product, rows, |row, column, addend| {
+                let sum = dot(inputs, bits, &a[row], &b[column]);
+                accumulate(addend, sum, product.saturates)
+            });
+        }
+        let negate = product.negated[0] != product.negated[1];
+        let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
+            let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
+            let line = |line: &[u32]| line.iter().map(factor).collect();
+            all.chunks(depth).map(line).collect()
+        };
+        let (a, b) = (
+            lines(a, product.inputs, negate),
+            lines(b, product.inputs_b, false),
+        );
+        use MatrixInputs::{E4m3, E5m2};
+        let short = matches!(product.inputs, E4m3 | E5m2);
+        if short || product.sums == Sums::F16 {
+            let kind = Kind {
+                inputs: [product.inputs, product.inputs_b],
+                sums: [product.sums; 2],
+                short,
+            };
+            return self.store_sums(product, rows, |row, column, addend| {
+                any_dot_product(kind, &a[row], &b[column], addend)
+            });
+        }
+        let whole =
+            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
+        let (a, b, level) = (whole(&a), whole(&b), self.level);
+        self.store_sums(product, rows, |row, column, addend| {
+            dot_product(level, product.inputs, &a[row], &b[column], addend)
+        });
+    }
+
+    /// Replaces the elements of D of some rows, from the first one and their number, by the sums
+    /// for their rows among those, columns and values.
+    fn store_sums(
+        &mut self,
+        product: &Wgmma,
+        (first, count): (usize, usize),
+        sum: impl Fn(usize, usize, u32) -> u32,
+    ) {
+        let keep = self.r.predicates[product.keep.0 as usize];
+        let packed = product.sums.packed() as usize;
+        let width = 32 / packed as u32;
+        let mask = u32::MAX >> (32 - width);
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                let row = lane / 4 + 8 * (packed * at / 2 % 2);
+                if !(first..first + count).contains(&row) {
+                    continue;
+                }
+                let before = read(self.r, *register, lane) as u32;
+                let mut word = 0;
+                for part in 0..packed {
+                    let i = packed * at + part;
+                    let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+                    let shift = width * part as u32;
+                    let addend = match keep >> lane & 1 {
+                        0 => 0,
+                        _ => before >> shift & mask,
+                    };
+                    word |= sum(row - first, column, addend) << shift;
+                }
+                write(self.r, *register, lane, u64::from(word));
+            }
         }
     }
 }
