@@ -8,9 +8,12 @@
 use super::integer_matrix::{accumulate, dot};
 use super::matrix::Products;
 use super::run::{Outcome, RawFault, Run};
-use super::tensor_sum::{Factor, Kind, Line, any_dot_product, dot_product};
+use super::simd;
+use super::tensor_sum::{
+    Factor, Factors, Kind, Line, TILE_COLUMNS, Tile, any_dot_product, dot_product, is_special,
+};
 use super::vector::LANES;
-use super::warp_ops::{read, write};
+use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
 use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Wgmma, WgmmaA};
 use crate::observer::{EventSink, Issuer, Progress};
@@ -203,6 +206,9 @@ impl<O: EventSink> Run<'_, '_, O> {
         (first, count): (u64, u64),
         chunks: &mut Vec<u64>,
     ) -> Result<Vec<u32>, Box<RawFault>> {
+        if let Some(elements) = self.load_chunks((bytes, depth), operand, (first, count), chunks) {
+            return Ok(elements);
+        }
         let depth = depth as u64;
         let mut elements = Vec::with_capacity((count * depth) as usize);
         for row in first..first + count {
@@ -217,6 +223,57 @@ impl<O: EventSink> Run<'_, '_, O> {
             }
         }
         Ok(elements)
+    }
+
+    /// As [`Self::load_operand`], of whole chunks; none where there are parts of them, or where one
+    /// lies outside of shared memory.
+    fn load_chunks(
+        &self,
+        (bytes, depth): (u64, usize),
+        operand: Descriptor,
+        (first, count): (u64, u64),
+        chunks: &mut Vec<u64>,
+    ) -> Option<Vec<u32>> {
+        let in_chunk = CHUNK / bytes;
+        let (rows, ks) = (first..first + count, 0..depth as u64);
+        let (lines, along, step) = match operand.across {
+            true => (ks, rows, depth),
+            false => (rows, ks, 1),
+        };
+        if along.start % in_chunk != 0 || along.end % in_chunk != 0 {
+            return None;
+        }
+        let bits = u32::MAX >> (32 - 8 * bytes);
+        let mut elements = vec![0; count as usize * depth];
+        let before = chunks.len();
+        for line in lines {
+            for start in along.clone().step_by(in_chunk as usize) {
+                let (row, k) = match operand.across {
+                    true => (start, line),
+                    false => (line, start),
+                };
+                let at = operand.place(row, k, bytes);
+                if at + CHUNK > u64::from(self.launch.shared_bytes) {
+                    chunks.truncate(before);
+                    return None;
+                }
+                let words = &self.shared[at as usize / 4..][..CHUNK as usize / 4];
+                let to = &mut elements[(row - first) as usize * depth + k as usize..];
+                for (i, to) in to
+                    .iter_mut()
+                    .step_by(step)
+                    .take(in_chunk as usize)
+                    .enumerate()
+                {
+                    let byte = i * bytes as usize;
+                    *to = words[byte / 4] >> (8 * (byte % 4)) & bits;
+                }
+                if O::ASYNC_ACCESSES {
+                    chunks.push(at);
+                }
+            }
+        }
+        Some(elements)
     }
 
     pub(super) fn warpgroup_commit(&mut self) {
@@ -282,6 +339,9 @@ impl Products<'_, '_> {
                 accumulate(addend, sum, product.saturates)
             });
         }
+        if rows == (0, ROWS) && self.accumulate_tile(product, [a, b], depth) {
+            return;
+        }
         let negate = product.negated[0] != product.negated[1];
         let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
             let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
@@ -310,6 +370,83 @@ impl Products<'_, '_> {
         self.store_sums(product, rows, |row, column, addend| {
             dot_product(level, product.inputs, &a[row], &b[column], addend)
         });
+    }
+
+    /// All elements of D at once; false, with nothing done, where sums are no f32, and where there
+    /// are infinities or NaNs.
+    fn accumulate_tile(&mut self, product: &Wgmma, [a, b]: [&[u32]; 2], depth: usize) -> bool {
+        let (level, inputs) = (self.level, product.inputs);
+        let columns = product.columns as usize;
+        let is_frequent = matches!(
+            inputs,
+            MatrixInputs::F16 | MatrixInputs::Bf16 | MatrixInputs::Tf32
+        );
+        if !is_frequent || product.sums != Sums::F32 || !columns.is_multiple_of(TILE_COLUMNS) {
+            return false;
+        }
+        let split = |elements: &[u32]| {
+            let mut parts = [0; 2].map(|_| Vec::with_capacity(elements.len()));
+            let mut factors = Factors::ZERO;
+            for row in elements.as_chunks::<LANES>().0 {
+                simd::factors(level, inputs, row, 0, &mut factors);
+                if factors.has_special {
+                    return None;
+                }
+                parts[0].extend(factors.significands);
+                parts[1].extend(factors.exponents);
+            }
+            (parts[0].len() == elements.len()).then_some(parts)
+        };
+        let (Some(mut a), Some(b)) = (split(a), split(b)) else {
+            return false;
+        };
+        if product.negated[0] != product.negated[1] {
+            a[0].iter_mut()
+                .for_each(|significand| *significand = -*significand);
+        }
+        // Of each column, one element for each k; a tile has them by rows.
+        let by_rows = b.map(|columns_of| {
+            let mut rows = vec![0; columns_of.len()];
+            for (column, elements) in columns_of.chunks_exact(depth).enumerate() {
+                for (k, element) in elements.iter().enumerate() {
+                    rows[k * columns + column] = *element;
+                }
+            }
+            rows
+        });
+        let keep = self.r.predicates[product.keep.0 as usize];
+        let place = |at: usize, lane: usize| {
+            let (row, column) = (
+                lane / 4 + 8 * (at / 2 % 2),
+                8 * (at / 4) + 2 * (lane % 4) + at % 2,
+            );
+            row * columns + column
+        };
+        let mut c = vec![0; ROWS * columns];
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in lanes(keep) {
+                c[place(at, lane)] = read(self.r, *register, lane) as u32;
+            }
+        }
+        if c.iter().fold(false, |any, &bits| any | is_special(bits)) {
+            return false;
+        }
+        let tile = Tile {
+            inputs,
+            depth,
+            columns,
+            a: a.each_ref().map(Vec::as_slice),
+            b: by_rows.each_ref().map(Vec::as_slice),
+            c: &c,
+        };
+        let mut d = vec![0; ROWS * columns];
+        simd::tile(level, &tile, &mut d);
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                write(self.r, *register, lane, u64::from(d[place(at, lane)]));
+            }
+        }
+        true
     }
 
     /// Replaces the elements of D of some rows, from the first one and their number, by the sums
