@@ -205,13 +205,23 @@ pub fn elementwise(
 
 /// The same of some rows.
 pub fn elementwise_rows(
-    (rows, columns): (Range<usize>, usize),
+    size: (Range<usize>, usize),
     output: impl Fn(usize, usize) -> f64,
     expected: impl Fn(usize, usize) -> f64,
     tolerance: impl Into<Tolerance>,
     method: Method,
 ) -> Verdict {
-    let tolerance = tolerance.into();
+    compare_rows(size, &output, &expected, tolerance.into(), method)
+}
+
+/// [`elementwise_rows`] for all functions: it is compiled once, and not for each pair of them.
+fn compare_rows(
+    (rows, columns): (Range<usize>, usize),
+    output: &dyn Fn(usize, usize) -> f64,
+    expected: &dyn Fn(usize, usize) -> f64,
+    tolerance: Tolerance,
+    method: Method,
+) -> Verdict {
     let first = rows.start;
     let places = rows.flat_map(|i| (0..columns).map(move |j| (i, j)));
     let differences = places.map(|(i, j)| {

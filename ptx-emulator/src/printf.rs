@@ -32,7 +32,7 @@ pub(crate) trait Arguments {
 ///
 /// # Errors
 /// Where an argument cannot be read.
-pub(crate) fn format<A: Arguments>(
+pub(crate) fn format<A: Arguments + ?Sized>(
     format: &[u8],
     arguments: &mut A,
     out: &mut Vec<u8>,
@@ -147,7 +147,11 @@ impl Directive {
         1 + counts.filter(|count| *count == Count::Argument).count() as u32
     }
 
-    fn print<A: Arguments>(mut self, arguments: &mut A, out: &mut Vec<u8>) -> Result<(), A::Error> {
+    fn print<A: Arguments + ?Sized>(
+        mut self,
+        arguments: &mut A,
+        out: &mut Vec<u8>,
+    ) -> Result<(), A::Error> {
         let width = match self.width {
             Count::Unset => 0,
             Count::Given(width) => width,
@@ -200,7 +204,7 @@ impl Directive {
         Ok(())
     }
 
-    fn signed<A: Arguments>(&self, arguments: &mut A) -> Result<i64, A::Error> {
+    fn signed<A: Arguments + ?Sized>(&self, arguments: &mut A) -> Result<i64, A::Error> {
         Ok(match self.size {
             Size::Long => arguments.double_word()? as i64,
             Size::Int => i64::from(arguments.word()? as i32),
@@ -209,7 +213,7 @@ impl Directive {
         })
     }
 
-    fn unsigned<A: Arguments>(&self, arguments: &mut A) -> Result<u64, A::Error> {
+    fn unsigned<A: Arguments + ?Sized>(&self, arguments: &mut A) -> Result<u64, A::Error> {
         Ok(match self.size {
             Size::Long => arguments.double_word()?,
             Size::Int => u64::from(arguments.word()?),

@@ -17,6 +17,31 @@ pub(crate) enum Role {
 pub(crate) struct Visitor<F: FnMut(Role, Register) -> Register>(pub F);
 
 impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
+    /// The registers of an operation, its guard excluded.
+    pub(crate) fn op(&mut self, op: &mut Op, program: &mut Program) {
+        Visit(&mut self.0).op(op, program);
+    }
+
+    /// The registers of a terminator. What a call or a barrier writes counts as written here.
+    pub(crate) fn terminator(&mut self, terminator: &mut Terminator) {
+        Visit(&mut self.0).terminator(terminator);
+    }
+
+    /// The predicate of a guard.
+    pub(crate) fn guard(&mut self, predicate: &mut Predicate) {
+        Visit(&mut self.0).predicate(Role::Use, predicate);
+    }
+
+    /// A member mask.
+    pub(crate) fn members(&mut self, members: &mut Reg32) {
+        Visit(&mut self.0).reg32(Role::Use, members);
+    }
+}
+
+/// A visit by a function of any type: the list of registers is compiled once.
+struct Visit<'f>(&'f mut dyn FnMut(Role, Register) -> Register);
+
+impl Visit<'_> {
     fn reg32(&mut self, role: Role, reg: &mut Reg32) {
         if let Register::Reg32(new) = (self.0)(role, Register::Reg32(*reg)) {
             *reg = new;
@@ -47,8 +72,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         }
     }
 
-    /// The registers of an operation, its guard excluded.
-    pub(crate) fn op(&mut self, op: &mut Op, program: &mut Program) {
+    fn op(&mut self, op: &mut Op, program: &mut Program) {
         use Role::{Define, Use};
         match op {
             Op::Move32(d, a) | Op::Unary32(_, d, a) => {
@@ -373,8 +397,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         }
     }
 
-    /// The registers of a terminator. What a call or a barrier writes counts as written here.
-    pub(crate) fn terminator(&mut self, terminator: &mut Terminator) {
+    fn terminator(&mut self, terminator: &mut Terminator) {
         use Role::{Define, Use};
         match terminator {
             Terminator::Branch { predicate, .. } => self.predicate(Use, predicate),
@@ -483,13 +506,5 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             BarrierAction::Invalidate | BarrierAction::ArriveAfterCopies { .. } => {}
         }
-    }
-
-    pub(crate) fn guard(&mut self, predicate: &mut Predicate) {
-        self.predicate(Role::Use, predicate);
-    }
-
-    pub(crate) fn members(&mut self, members: &mut Reg32) {
-        self.reg32(Role::Use, members);
     }
 }

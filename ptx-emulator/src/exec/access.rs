@@ -6,6 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use rustc_hash::FxHasher;
 
 use super::convert::{sign_extend, truncate};
+use super::cooperative::ReadPlace;
 use super::run::{Outcome, Run};
 use super::vector::{LANES, Registers};
 use super::warp_ops::{lanes, read, write};
@@ -272,15 +273,23 @@ impl<O: EventSink> Run<'_, '_, O> {
         if self.launch.is_cooperative() || self.observer.steps() {
             return;
         }
-        let mut hasher = FxHasher::default();
-        (instruction, mask).hash(&mut hasher);
-        for lane in lanes(mask) {
-            addresses[lane].hash(&mut hasher);
-            for destination in destinations.iter().flatten() {
-                read(&self.r, *destination, lane).hash(&mut hasher);
+        let place = ReadPlace {
+            instruction,
+            mask,
+            address: addresses[mask.trailing_zeros() as usize % LANES],
+        };
+        let r = &self.r;
+        let digest = || {
+            let mut hasher = FxHasher::default();
+            for lane in lanes(mask) {
+                addresses[lane].hash(&mut hasher);
+                for destination in destinations.iter().flatten() {
+                    read(r, *destination, lane).hash(&mut hasher);
+                }
             }
-        }
-        if self.polls.reads_again(hasher.finish(), *self.fuel) {
+            hasher.finish()
+        };
+        if self.polls.reads_again(place, digest, *self.fuel) {
             self.polls.note_spin(self.fuel);
         }
     }

@@ -158,11 +158,22 @@ const MAX_SPIN: u64 = 128;
 /// times as well, and the order of their warps should not depend on values.
 const MIN_REPEATS: u32 = 8;
 
-/// What a strong load, or an atomic that changed nothing, has read.
+/// Where a strong load, or an atomic that changed nothing, has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ReadPlace {
+    /// Its number.
+    pub instruction: usize,
+    pub mask: u32,
+    /// The address of the first lane.
+    pub address: u64,
+}
+
+/// What was read there.
 #[derive(Clone, Copy, Debug, Default)]
 struct SeenLoad {
-    /// The instruction, its addresses and what it read, hashed.
-    digest: u64,
+    place: ReadPlace,
+    /// All addresses and what was read, hashed where the place was read before.
+    digest: Option<u64>,
     repeats: u32,
     /// What was left of the warp's share.
     fuel: u64,
@@ -181,13 +192,20 @@ impl Polls {
         held
     }
 
-    /// Lanes have read something; whether they have done so again and again.
-    pub(super) fn reads_again(&mut self, digest: u64, fuel: u64) -> bool {
-        let seen = self.seen.iter_mut().find(|seen| seen.digest == digest);
+    /// Lanes have read something; whether they have done so again and again. `digest` is asked for
+    /// where they have read at this place before: most loops that work read elsewhere each time.
+    pub(super) fn reads_again(
+        &mut self,
+        place: ReadPlace,
+        digest: impl FnOnce() -> u64,
+        fuel: u64,
+    ) -> bool {
+        let seen = self.seen.iter_mut().find(|seen| seen.place == place);
         let Some(seen) = seen else {
             self.seen.rotate_right(1);
             self.seen[0] = SeenLoad {
-                digest,
+                place,
+                digest: None,
                 repeats: 0,
                 fuel,
             };
@@ -196,10 +214,12 @@ impl Polls {
         // The share may have been replenished, which says nothing of a spin.
         let since = seen.fuel.checked_sub(fuel);
         seen.fuel = fuel;
-        match since.is_some_and(|since| since <= MAX_SPIN) {
+        let digest = Some(digest());
+        match seen.digest == digest && since.is_some_and(|since| since <= MAX_SPIN) {
             true => seen.repeats += 1,
             false => seen.repeats = 0,
         }
+        seen.digest = digest;
         seen.repeats >= MIN_REPEATS
     }
 

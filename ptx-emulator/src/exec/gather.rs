@@ -322,8 +322,9 @@ impl LaneAddresses<'_> {
         }
     }
 
-    /// Values of 64 bits of global memory, which are whole where other blocks write them.
-    #[inline(always)]
+    /// Values of 64 bits of global memory, which are whole where other blocks write them. In a
+    /// function of its own, since loads of words, which are more frequent, would be slower with it.
+    #[inline(never)]
     fn load_pairs(&self, load: &Load, r: &mut Registers<'_>, words: &[AtomicU32]) {
         for (index, destination) in load.destinations.iter().enumerate() {
             let at = self.element(index, 8);
@@ -340,7 +341,7 @@ impl LaneAddresses<'_> {
     }
 
     /// As [`Self::load_pairs`]: other blocks see no half of a value.
-    #[inline(always)]
+    #[inline(never)]
     fn store_pairs(&self, store: &Store, r: &Registers<'_>, words: &[AtomicU32]) {
         for (index, source) in store.sources.iter().enumerate() {
             let at = self.element(index, 8);

@@ -3,12 +3,11 @@
 //! Fragments follow the rule of [`super::matrix`], with 4 (8 bits), 8 (4 bits) or 32 (1 bit)
 //! elements in a register.
 
-use super::run::Run;
+use super::matrix::Products;
 use super::simd;
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::ir::{MatrixInputs, Mma};
-use crate::observer::EventSink;
 
 /// An element of A or B.
 pub(super) fn widen(bits: u32, inputs: MatrixInputs) -> i64 {
@@ -37,7 +36,7 @@ pub(super) fn accumulate(c: u32, sum: i64, saturates: bool) -> u32 {
 /// Columns of B.
 pub(super) const COLUMNS: usize = 8;
 
-impl<O: EventSink> Run<'_, '_, O> {
+impl Products<'_, '_> {
     /// The sums of the products for each element of D, by rows. They need less than 32 bits: at
     /// most 64 products of 16 bits each.
     fn sums(&self, product: &Mma, a: &[u32], b: &[u32]) -> Vec<i32> {
@@ -61,7 +60,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let mut sums = vec![0; product.rows as usize * COLUMNS];
         let of_rows = sums.as_chunks_mut::<COLUMNS>().0.iter_mut();
         for (sums, line) in of_rows.zip(a.chunks_exact(depth)) {
-            simd::add_products(self.launch.level, sums, line, &rows);
+            simd::add_products(self.level, sums, line, &rows);
         }
         sums
     }
@@ -77,17 +76,17 @@ impl<O: EventSink> Run<'_, '_, O> {
             let (group, place) = (lane / 4, lane % 4);
             for (i, register) in product.a.iter().enumerate() {
                 let row = group + 8 * (i % halves);
-                a[row * words + place + 4 * (i / halves)] = read(&self.r, *register, lane) as u32;
+                a[row * words + place + 4 * (i / halves)] = read(self.r, *register, lane) as u32;
             }
             for (i, register) in product.b.iter().enumerate() {
-                b[group * words + place + 4 * i] = read(&self.r, *register, lane) as u32;
+                b[group * words + place + 4 * i] = read(self.r, *register, lane) as u32;
             }
         }
         let element = |i: usize, lane: usize| (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2);
         let c: Vec<[u32; LANES]> = product
             .c
             .iter()
-            .map(|register| std::array::from_fn(|lane| read(&self.r, *register, lane) as u32))
+            .map(|register| std::array::from_fn(|lane| read(self.r, *register, lane) as u32))
             .collect();
         let sums = (product.bits.is_none()).then(|| self.sums(product, &a, &b));
         for (i, (&register, c)) in product.d.iter().zip(&c).enumerate() {
@@ -101,7 +100,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                     }
                 };
                 let value = accumulate(addend, sum, product.saturates);
-                write(&mut self.r, register, lane, u64::from(value));
+                write(self.r, register, lane, u64::from(value));
             }
         }
     }

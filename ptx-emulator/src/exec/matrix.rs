@@ -13,7 +13,7 @@ use super::float;
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
 use super::tensor_sum::{Factor, Factors, Line, MAX_DEPTH, Tile, dot_product, is_special};
-use super::vector::LANES;
+use super::vector::{LANES, Registers};
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{Matrix, MatrixInputs, Mma, Register, Sums};
@@ -25,7 +25,7 @@ const MAX_ROWS: usize = 16;
 /// Columns of B.
 const COLUMNS: usize = 8;
 
-impl<O: EventSink> Run<'_, '_, O> {
+impl<'r, O: EventSink> Run<'r, '_, O> {
     pub(super) fn matrix(&mut self, index: u32, mask: u32) -> Outcome {
         if mask != u32::MAX {
             return Err(Box::new(RawFault {
@@ -47,27 +47,45 @@ impl<O: EventSink> Run<'_, '_, O> {
                 });
                 Ok(())
             }
-            Matrix::Mma(product) => {
-                use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
-                if let Some(sparsity) = &product.sparsity {
-                    return self.mma_sparse(product, sparsity);
-                }
-                let is_frequent = product.sums == [Sums::F32; 2] && product.by_column.is_none();
-                match product.inputs {
-                    F64 => self.mma_f64(product),
-                    Integer { .. } => self.mma_integer(product),
-                    F16 | Bf16 | Tf32 if is_frequent => self.mma_f32(product),
-                    _ => return self.mma_general(product),
-                }
-                Ok(())
-            }
+            Matrix::Mma(product) => self.products().mma(product),
             Matrix::WmmaMove(moved) => self.wmma_move(moved),
             Matrix::Wmma(product) => {
-                self.wmma(product);
+                self.products().wmma(product);
                 Ok(())
             }
             Matrix::Wgmma(product) => self.wgmma(product),
         }
+    }
+
+    pub(super) fn products(&mut self) -> Products<'_, 'r> {
+        Products {
+            r: &mut self.r,
+            level: self.launch.level,
+        }
+    }
+}
+
+/// Products of fragments in registers. No observer sees them: they are compiled once, not for each
+/// type of observer.
+pub(super) struct Products<'a, 'r> {
+    pub(super) r: &'a mut Registers<'r>,
+    pub(super) level: simd::Level,
+}
+
+impl Products<'_, '_> {
+    fn mma(&mut self, product: &Mma) -> Outcome {
+        use MatrixInputs::{Bf16, F16, F64, Integer, Tf32};
+        if let Some(sparsity) = &product.sparsity {
+            return self.mma_sparse(product, sparsity);
+        }
+        let is_frequent = product.sums == [Sums::F32; 2] && product.by_column.is_none();
+        match product.inputs {
+            F64 => self.mma_f64(product),
+            Integer { .. } => self.mma_integer(product),
+            F16 | Bf16 | Tf32 if is_frequent => self.mma_f32(product),
+            _ => return self.mma_general(product),
+        }
+        Ok(())
     }
 
     fn mma_f32(&mut self, product: &Mma) {
@@ -78,7 +96,7 @@ impl<O: EventSink> Run<'_, '_, O> {
 
     /// All elements of D at once; false, with nothing done, where there are infinities or NaNs.
     fn mma_by_tile(&mut self, product: &Mma) -> bool {
-        let (level, inputs) = (self.launch.level, product.inputs);
+        let (level, inputs) = (self.level, product.inputs);
         let packed = inputs.packed() as usize;
         let mut a = [[0; MAX_ROWS * MAX_DEPTH]; 2];
         let mut b = [[0; MAX_DEPTH * COLUMNS]; 2];
@@ -176,12 +194,12 @@ impl<O: EventSink> Run<'_, '_, O> {
             let (group, place) = (lane / 4, lane % 4);
             for part in 0..packed {
                 for (i, register) in product.a.iter().enumerate() {
-                    let bits = read(&self.r, *register, lane);
+                    let bits = read(self.r, *register, lane);
                     let column = packed * place + part + 4 * packed * (i / 2);
                     a[group + 8 * (i % 2)][column] = factor(bits, part);
                 }
                 for (i, register) in product.b.iter().enumerate() {
-                    let bits = read(&self.r, *register, lane);
+                    let bits = read(self.r, *register, lane);
                     b[group][packed * place + part + 4 * packed * i] = factor(bits, part);
                 }
             }
@@ -190,7 +208,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             a.map(|row| Line::new(&row)),
             b.map(|column| Line::new(&column)),
         );
-        let level = self.launch.level;
+        let level = self.level;
         self.store_d(product, |row, column, addend| {
             let (row, column) = (&a[row], &b[column]);
             u64::from(dot_product(
@@ -213,11 +231,11 @@ impl<O: EventSink> Run<'_, '_, O> {
         for lane in 0..LANES {
             let (group, place) = (lane / 4, lane % 4);
             for (i, register) in product.a.iter().enumerate() {
-                let value = f64::from_bits(read(&self.r, *register, lane));
+                let value = f64::from_bits(read(self.r, *register, lane));
                 a[group + 8 * (i % halves)][place + 4 * (i / halves)] = value;
             }
             for (i, register) in product.b.iter().enumerate() {
-                b[place + 4 * i][group] = f64::from_bits(read(&self.r, *register, lane));
+                b[place + 4 * i][group] = f64::from_bits(read(self.r, *register, lane));
             }
         }
         let depth = product.depth as usize;
@@ -225,10 +243,10 @@ impl<O: EventSink> Run<'_, '_, O> {
         for (i, register) in product.c.iter().enumerate() {
             for lane in 0..LANES {
                 let (row, column) = element(i, lane);
-                sums[row][column] = f64::from_bits(read(&self.r, *register, lane));
+                sums[row][column] = f64::from_bits(read(self.r, *register, lane));
             }
         }
-        let level = self.launch.level;
+        let level = self.level;
         for (sums, a) in sums.iter_mut().zip(&a).take(product.rows as usize) {
             let c = *sums;
             simd::multiply_row(level, sums, &a[..depth], &b);
@@ -243,7 +261,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         for (i, register) in product.d.iter().enumerate() {
             for lane in 0..LANES {
                 let (row, column) = element(i, lane);
-                write(&mut self.r, *register, lane, sums[row][column].to_bits());
+                write(self.r, *register, lane, sums[row][column].to_bits());
             }
         }
     }
@@ -254,12 +272,12 @@ impl<O: EventSink> Run<'_, '_, O> {
         let c: Vec<[u64; LANES]> = product
             .c
             .iter()
-            .map(|register| std::array::from_fn(|lane| read(&self.r, *register, lane)))
+            .map(|register| std::array::from_fn(|lane| read(self.r, *register, lane)))
             .collect();
         for (i, (register, c)) in product.d.iter().zip(&c).enumerate() {
             for (lane, &addend) in c.iter().enumerate() {
                 let (row, column) = element(i, lane);
-                write(&mut self.r, *register, lane, sum(row, column, addend));
+                write(self.r, *register, lane, sum(row, column, addend));
             }
         }
     }

@@ -43,6 +43,7 @@ pub(super) fn run<V: Instructions, const FULL: bool>(
         regs64: &mut *registers.regs64,
         predicates: &mut *registers.predicates,
     };
+    let (mut before, mut before_wide) = ([[0; LANES]; 2], [0; LANES]);
     for op in ops {
         if FULL {
             words::<V>(executor, &mut r, op);
@@ -50,23 +51,23 @@ pub(super) fn run<V: Instructions, const FULL: bool>(
         }
         let (d, b, mask) = (op.d as usize, op.b as usize, executor.mask);
         match op.written {
-            WrittenRows::Reg32 => {
-                let before = r.regs32[d];
-                words::<V>(executor, &mut r, op);
-                simd::restore(V::LEVEL, &mut r.regs32[d], &before, mask);
-            }
+            WrittenRows::Reg32 => before[0] = r.regs32[d],
+            WrittenRows::TwoReg32 => before = [r.regs32[d], r.regs32[b]],
+            WrittenRows::Reg64 => before_wide = r.regs64[d],
+            WrittenRows::InMask => {}
+        }
+        // In one place, as its code is inlined there.
+        words::<V>(executor, &mut r, op);
+        match op.written {
+            WrittenRows::Reg32 => simd::restore(V::LEVEL, &mut r.regs32[d], &before[0], mask),
             WrittenRows::TwoReg32 => {
-                let before = [r.regs32[d], r.regs32[b]];
-                words::<V>(executor, &mut r, op);
                 simd::restore(V::LEVEL, &mut r.regs32[d], &before[0], mask);
                 simd::restore(V::LEVEL, &mut r.regs32[b], &before[1], mask);
             }
             WrittenRows::Reg64 => {
-                let before = r.regs64[d];
-                words::<V>(executor, &mut r, op);
-                simd::restore_wide(V::LEVEL, &mut r.regs64[d], &before, mask);
+                simd::restore_wide(V::LEVEL, &mut r.regs64[d], &before_wide, mask);
             }
-            WrittenRows::InMask => words::<V>(executor, &mut r, op),
+            WrittenRows::InMask => {}
         }
     }
 }

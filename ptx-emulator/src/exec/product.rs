@@ -9,14 +9,14 @@
 //! 4 g + 2 s + r, where s is the selector of lanes, and those of column g in lane 4 g + s. PTX ISA,
 //! "Warp Level Matrix Multiply-Accumulate Instructions" and "Block Scaling".
 
+use super::matrix::Products;
 use super::replaced_sum::{converted, converted_product, product_of_four};
-use super::run::{Outcome, RawFault, Run};
+use super::run::{Outcome, RawFault};
 use super::tensor_sum::{Factor, Kind, Scale, any_dot_product, scaled_dot_product};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{MatrixInputs, Mma, Register, Scales, Sums};
-use crate::observer::EventSink;
 
 /// Columns of B.
 const COLUMNS: usize = 8;
@@ -27,7 +27,7 @@ const QUAD: usize = 4;
 /// Where the elements of a fragment are: lane, register and part of the register of an element.
 type Backing = (usize, usize, usize);
 
-impl<O: EventSink> Run<'_, '_, O> {
+impl Products<'_, '_> {
     /// D = A · B + C in the general way.
     pub(super) fn mma_general(&mut self, product: &Mma) -> Outcome {
         let kind = Kind {
@@ -173,13 +173,13 @@ impl<O: EventSink> Run<'_, '_, O> {
         (lane, register, part): Backing,
     ) -> u32 {
         let width = 32 / inputs.packed();
-        let word = read(&self.r, registers[register], lane) as u32;
+        let word = read(self.r, registers[register], lane) as u32;
         word >> (width * part as u32) & (u32::MAX >> (32 - width))
     }
 
     /// An element of C.
     fn sum(&self, registers: &[Register], sums: Sums, (lane, register, part): Backing) -> u32 {
-        let word = read(&self.r, registers[register], lane) as u32;
+        let word = read(self.r, registers[register], lane) as u32;
         match sums {
             Sums::F16 => word >> (16 * part) & 0xffff,
             _ => word,
@@ -197,12 +197,12 @@ impl<O: EventSink> Run<'_, '_, O> {
         let register = registers[register];
         let word = match sums {
             Sums::F16 => {
-                let before = read(&self.r, register, lane) as u32;
+                let before = read(self.r, register, lane) as u32;
                 before & !(0xffff << (16 * part)) | value << (16 * part)
             }
             _ => value,
         };
-        write(&mut self.r, register, lane, u64::from(word));
+        write(self.r, register, lane, u64::from(word));
     }
 
     /// The scales of every row of A and of every column of B.
@@ -213,8 +213,8 @@ impl<O: EventSink> Run<'_, '_, O> {
     ) -> Result<(Vec<Vec<Scale>>, Vec<Vec<Scale>>), Box<RawFault>> {
         let selector = |of: usize, which: usize, most: u64, step: u64| {
             let register = scales.selectors[of][which];
-            let value = read(&self.r, register, 0);
-            let is_uniform = (0..LANES).all(|lane| read(&self.r, register, lane) == value);
+            let value = read(self.r, register, 0);
+            let is_uniform = (0..LANES).all(|lane| read(self.r, register, lane) == value);
             if is_uniform && value <= most && value.is_multiple_of(step) {
                 return Ok(value as usize);
             }
@@ -232,7 +232,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let (byte_a, lane_a) = (byte(0)?, selector(0, 1, 1, 1)?);
         let (byte_b, lane_b) = (byte(1)?, selector(1, 1, 3, 1)?);
         let of = |words: Register, lane: usize, byte: usize| -> Vec<Scale> {
-            let word = read(&self.r, words, lane) as u32;
+            let word = read(self.r, words, lane) as u32;
             let scale = |block: usize| {
                 let bits = word >> (8 * (byte + block)) & 0xff;
                 Scale::of(bits, scales.with_fraction)

@@ -1,5 +1,6 @@
 //! Operations that are too rare for the inner loop.
 
+use super::rows::group::{Rows, in_group};
 use super::rows::{self, wide};
 use super::run::{Outcome, Run};
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
@@ -93,7 +94,7 @@ pub(super) fn lane_op(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, ma
             true
         }
         _ => match op.is_narrow() {
-            true => simd::lane_op(level, r, op, mask),
+            true => narrow(level, r, op, mask).is_some(),
             false => simd::wide_lane_op(level, r, op, mask),
         },
     };
@@ -114,6 +115,11 @@ pub(super) fn lane_op(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, ma
 }
 
 const NOTHING: Lanes32 = [0; LANES];
+
+/// An operation on words; none, with nothing done, where it has no code for all lanes at once.
+fn narrow(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> Option<()> {
+    in_group!(op.function, simd::lane_op(level, r, op, mask))
+}
 
 /// An operation on f16 or on pairs of them in all lanes; false, with nothing done, where there is
 /// no such way.
@@ -144,32 +150,29 @@ fn halves(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> 
     true
 }
 
-/// An operation on words in all lanes at once; false, with nothing done, where there is no such
-/// way.
+/// An operation on words in all lanes at once; none, with nothing done, where there is no such way.
 #[inline(always)]
-pub(super) fn by_row(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool {
+pub(super) fn by_row<G: Rows>(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> Option<()> {
     let mut x = [&NOTHING; 3];
     if op.arguments.len() > x.len() {
-        return false;
+        return None;
     }
     for (row, argument) in x.iter_mut().zip(&op.arguments) {
         match argument {
             Register::Reg32(register) => *row = &r.regs32[register.0 as usize],
-            _ => return false,
+            _ => return None,
         }
     }
-    let Some(row) = rows::evaluate(op.function, x) else {
-        return false;
-    };
+    let row = G::evaluate(op.function, x)?;
     match op.destination {
         Register::Reg32(to) => set32(&mut r.regs32[to.0 as usize], mask, |lane| row[lane]),
         Register::Predicate(to) => {
             let bits = collect(|lane| row[lane] & 1 != 0);
             r.set_predicate(mask, to.0, bits);
         }
-        Register::Reg64(_) => return false,
+        Register::Reg64(_) => return None,
     }
-    true
+    Some(())
 }
 
 /// As [`by_row`], with operands or a result of 64 bits.

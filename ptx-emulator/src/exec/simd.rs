@@ -30,13 +30,13 @@ macro_rules! at_level {
             }
 
             match level {
-                Level::Portable => portable($($argument),*),
+                Level::Portable => portable $(::<$generic>)? ($($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: `Level::detect` makes `Avx2` only if the processor has these features.
-                Level::Avx2 => unsafe { avx2($($argument),*) },
+                Level::Avx2 => unsafe { avx2 $(::<$generic>)? ($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
-                Level::Avx512 => unsafe { avx512($($argument),*) },
+                Level::Avx512 => unsafe { avx512 $(::<$generic>)? ($($argument),*) },
             }
         }
     };
@@ -52,15 +52,12 @@ mod words;
 
 use super::gather::Part;
 #[cfg(test)]
-use super::rows::wide::{self, WideLanes, WideOperands};
-#[cfg(test)]
-use super::rows::{self, Operands};
+use super::rows;
+use super::rows::group::Rows;
 use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
 use super::warp_ops;
 use super::{integer_matrix, rare};
-#[cfg(test)]
-use crate::ir::LaneFunction;
 use crate::ir::{LaneOp, MatrixInputs, Shuffle};
 pub(super) use compare::{compare_wide, compare_words};
 pub(super) use gather::{Places, Words, can_gather, gather, gather_pairs, gather_row};
@@ -186,8 +183,8 @@ at_level! {
 
 at_level! {
     /// [`rare::by_row`]
-    pub(super) fn lane_op(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> bool = {
-        rare::by_row(r, op, mask)
+    pub(super) fn lane_op<G: Rows>(r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> Option<()> = {
+        rare::by_row::<G>(r, op, mask)
     };
 }
 
@@ -213,14 +210,6 @@ at_level! {
 }
 
 at_level! {
-    /// [`rows::evaluate`]
-    #[cfg(test)]
-    pub(super) fn lane_row(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> = {
-        rows::evaluate(function, x)
-    };
-}
-
-at_level! {
     /// [`rows::integer::insert_field`]
     #[cfg(test)]
     pub(super) fn insert_field(x: [&Lanes32; 4]) -> Lanes32 = {
@@ -233,17 +222,6 @@ at_level! {
     #[cfg(test)]
     pub(super) fn add_carry(a: &Lanes32, b: &Lanes32, carries: u32) -> (Lanes32, u32) = {
         rows::integer::add_carry(a, b, carries)
-    };
-}
-
-at_level! {
-    /// [`wide::evaluate`]
-    #[cfg(test)]
-    pub(super) fn wide_lane_row(
-        function: LaneFunction,
-        x: WideOperands<'_>
-    ) -> Option<WideLanes> = {
-        wide::evaluate(function, x)
     };
 }
 

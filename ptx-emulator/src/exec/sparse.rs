@@ -17,8 +17,9 @@
 //! cores take as many of them at a time. It was not compared with a GPU.
 
 use super::integer_matrix::{accumulate, widen};
+use super::matrix::Products;
 use super::replaced_sum::{converted, converted_product};
-use super::run::{Outcome, RawFault, Run};
+use super::run::{Outcome, RawFault};
 use super::tensor_sum::{
     Factor, Kind, Line, Scale, any_dot_product, dot_product, scaled_dot_product,
 };
@@ -26,7 +27,6 @@ use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{MatrixInputs, Mma, Register, Sparsity, Sums};
-use crate::observer::EventSink;
 
 /// Columns of B of `mma.sp`.
 const COLUMNS: usize = 8;
@@ -86,7 +86,7 @@ impl Chunk {
     }
 }
 
-impl<O: EventSink> Run<'_, '_, O> {
+impl Products<'_, '_> {
     /// Where the elements of A stand in rows of `depth` elements.
     pub(super) fn positions(
         &self,
@@ -113,7 +113,7 @@ impl<O: EventSink> Run<'_, '_, O> {
             let mut positions = Vec::with_capacity(depth / 2);
             for at in 0..count {
                 let (lane, shift) = place(row, at);
-                let word = read(&self.r, sparsity.metadata, lane) as u32;
+                let word = read(self.r, sparsity.metadata, lane) as u32;
                 let bits = word >> shift & 0xf;
                 let named = chunk.named(bits, sparsity.is_ordered).ok_or_else(|| {
                     Box::new(RawFault {
@@ -167,7 +167,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                     sums[row][column] << (16 * part)
                 });
                 let word = parts.fold(0, |word, part| word | part);
-                write(&mut self.r, *register, lane, u64::from(word));
+                write(self.r, *register, lane, u64::from(word));
             }
         }
         Ok(())
@@ -187,7 +187,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let mut all = vec![vec![0; depth]; lines];
         for (i, register) in registers.iter().enumerate() {
             for lane in 0..LANES {
-                let word = read(&self.r, *register, lane) as u32;
+                let word = read(self.r, *register, lane) as u32;
                 let line = &mut all[lane / 4 + 8 * (i % halves)];
                 for part in 0..packed {
                     let k = packed * (lane % 4 + 4 * (i / halves)) + part;
@@ -203,7 +203,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let packed = product.sums[0].packed() as usize;
         let at = 2 * (row / 8) + column % 2;
         let lane = 4 * (row % 8) + column / 2;
-        let word = read(&self.r, product.c[at / packed], lane) as u32;
+        let word = read(self.r, product.c[at / packed], lane) as u32;
         match product.sums[0] {
             Sums::F16 => word >> (16 * (at % packed)) & 0xffff,
             _ => word,
@@ -238,7 +238,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         match (product.inputs, product.sums) {
             (F16 | Bf16 | Tf32, [Sums::F32, Sums::F32]) => {
                 let (a, b) = (Line::new(&a), Line::new(&b));
-                dot_product(self.launch.level, product.inputs, &a, &b, addend)
+                dot_product(self.level, product.inputs, &a, &b, addend)
             }
             (_, sums) => {
                 let kind = Kind {

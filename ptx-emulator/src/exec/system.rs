@@ -102,7 +102,9 @@ impl<O: EventSink> Run<'_, '_, O> {
             at: arguments,
             lane,
         };
-        let count = printf::format(&format, &mut arguments, &mut text)?;
+        // By a table of functions: it is compiled once, not for each type of observer.
+        let arguments: &mut dyn printf::Arguments<Error = Box<RawFault>> = &mut arguments;
+        let count = printf::format(&format, arguments, &mut text)?;
         if self.printed.len() < MAX_PRINTED {
             self.printed.extend_from_slice(&text);
         }

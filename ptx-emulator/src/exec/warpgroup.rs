@@ -6,10 +6,14 @@
 //! since until then it may be read.
 
 use super::integer_matrix::{accumulate, dot};
+use super::matrix::Products;
 use super::run::{Outcome, RawFault, Run};
-use super::tensor_sum::{Factor, Kind, Line, any_dot_product, dot_product};
+use super::simd;
+use super::tensor_sum::{
+    Factor, Factors, Kind, Line, TILE_COLUMNS, Tile, any_dot_product, dot_product, is_special,
+};
 use super::vector::LANES;
-use super::warp_ops::{read, write};
+use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
 use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Wgmma, WgmmaA};
 use crate::observer::{EventSink, Issuer, Progress};
@@ -150,16 +154,21 @@ impl<O: EventSink> Run<'_, '_, O> {
         let columns = (0, product.columns.into());
         let b = self.load_operand((bytes, depth_of_b), operand, columns, &mut chunks)?;
         match &product.sparsity {
-            None => self.accumulate_rows(product, [&a, &b], depth, (0, ROWS)),
+            None => self
+                .products()
+                .accumulate_rows(product, [&a, &b], depth, (0, ROWS)),
             Some(sparsity) => {
-                let positions = self.positions(sparsity, product.inputs, depth_of_b)?;
+                let positions = self
+                    .products()
+                    .positions(sparsity, product.inputs, depth_of_b)?;
                 for (row, positions) in positions.iter().enumerate() {
                     let mut selected = Vec::with_capacity(b.len() / 2);
                     for column in b.chunks(depth_of_b) {
                         selected.extend(positions.iter().map(|&k| column[k]));
                     }
                     let a = &a[row * depth..][..depth];
-                    self.accumulate_rows(product, [a, &selected], depth, (row, 1));
+                    self.products()
+                        .accumulate_rows(product, [a, &selected], depth, (row, 1));
                 }
             }
         }
@@ -175,100 +184,6 @@ impl<O: EventSink> Run<'_, '_, O> {
             });
         }
         Ok(())
-    }
-
-    /// D of rows of A, from the first one and their number, and columns of B, of `depth` elements
-    /// each.
-    fn accumulate_rows(
-        &mut self,
-        product: &Wgmma,
-        [a, b]: [&[u32]; 2],
-        depth: usize,
-        rows: (usize, usize),
-    ) {
-        if let MatrixInputs::Integer { .. } = product.inputs {
-            let words = |elements: &[u32]| -> Vec<u32> {
-                match depth {
-                    // Bytes, four of them in a word.
-                    32 => {
-                        let word = |bytes: &[u32; 4]| u32::from_le_bytes(bytes.map(|b| b as u8));
-                        elements.as_chunks::<4>().0.iter().map(word).collect()
-                    }
-                    _ => elements.to_vec(),
-                }
-            };
-            let inputs = [product.inputs, product.inputs_b];
-            let bits = (product.inputs.packed() == 32).then_some(true);
-            let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
-            let (a, b) = (lines(a), lines(b));
-            return self.store_sums(product, rows, |row, column, addend| {
-                let sum = dot(inputs, bits, &a[row], &b[column]);
-                accumulate(addend, sum, product.saturates)
-            });
-        }
-        let negate = product.negated[0] != product.negated[1];
-        let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
-            let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
-            let line = |line: &[u32]| line.iter().map(factor).collect();
-            all.chunks(depth).map(line).collect()
-        };
-        let (a, b) = (
-            lines(a, product.inputs, negate),
-            lines(b, product.inputs_b, false),
-        );
-        use MatrixInputs::{E4m3, E5m2};
-        let short = matches!(product.inputs, E4m3 | E5m2);
-        if short || product.sums == Sums::F16 {
-            let kind = Kind {
-                inputs: [product.inputs, product.inputs_b],
-                sums: [product.sums; 2],
-                short,
-            };
-            return self.store_sums(product, rows, |row, column, addend| {
-                any_dot_product(kind, &a[row], &b[column], addend)
-            });
-        }
-        let whole =
-            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
-        let (a, b, level) = (whole(&a), whole(&b), self.launch.level);
-        self.store_sums(product, rows, |row, column, addend| {
-            dot_product(level, product.inputs, &a[row], &b[column], addend)
-        });
-    }
-
-    /// Replaces the elements of D of some rows, from the first one and their number, by the sums
-    /// for their rows among those, columns and values.
-    fn store_sums(
-        &mut self,
-        product: &Wgmma,
-        (first, count): (usize, usize),
-        sum: impl Fn(usize, usize, u32) -> u32,
-    ) {
-        let keep = self.r.predicates[product.keep.0 as usize];
-        let packed = product.sums.packed() as usize;
-        let width = 32 / packed as u32;
-        let mask = u32::MAX >> (32 - width);
-        for (at, register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
-                let row = lane / 4 + 8 * (packed * at / 2 % 2);
-                if !(first..first + count).contains(&row) {
-                    continue;
-                }
-                let before = read(&self.r, *register, lane) as u32;
-                let mut word = 0;
-                for part in 0..packed {
-                    let i = packed * at + part;
-                    let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-                    let shift = width * part as u32;
-                    let addend = match keep >> lane & 1 {
-                        0 => 0,
-                        _ => before >> shift & mask,
-                    };
-                    word |= sum(row - first, column, addend) << shift;
-                }
-                write(&mut self.r, *register, lane, u64::from(word));
-            }
-        }
     }
 
     /// The one value of all lanes.
@@ -291,6 +206,9 @@ impl<O: EventSink> Run<'_, '_, O> {
         (first, count): (u64, u64),
         chunks: &mut Vec<u64>,
     ) -> Result<Vec<u32>, Box<RawFault>> {
+        if let Some(elements) = self.load_chunks((bytes, depth), operand, (first, count), chunks) {
+            return Ok(elements);
+        }
         let depth = depth as u64;
         let mut elements = Vec::with_capacity((count * depth) as usize);
         for row in first..first + count {
@@ -305,6 +223,57 @@ impl<O: EventSink> Run<'_, '_, O> {
             }
         }
         Ok(elements)
+    }
+
+    /// As [`Self::load_operand`], of whole chunks; none where there are parts of them, or where one
+    /// lies outside of shared memory.
+    fn load_chunks(
+        &self,
+        (bytes, depth): (u64, usize),
+        operand: Descriptor,
+        (first, count): (u64, u64),
+        chunks: &mut Vec<u64>,
+    ) -> Option<Vec<u32>> {
+        let in_chunk = CHUNK / bytes;
+        let (rows, ks) = (first..first + count, 0..depth as u64);
+        let (lines, along, step) = match operand.across {
+            true => (ks, rows, depth),
+            false => (rows, ks, 1),
+        };
+        if along.start % in_chunk != 0 || along.end % in_chunk != 0 {
+            return None;
+        }
+        let bits = u32::MAX >> (32 - 8 * bytes);
+        let mut elements = vec![0; count as usize * depth];
+        let before = chunks.len();
+        for line in lines {
+            for start in along.clone().step_by(in_chunk as usize) {
+                let (row, k) = match operand.across {
+                    true => (start, line),
+                    false => (line, start),
+                };
+                let at = operand.place(row, k, bytes);
+                if at + CHUNK > u64::from(self.launch.shared_bytes) {
+                    chunks.truncate(before);
+                    return None;
+                }
+                let words = &self.shared[at as usize / 4..][..CHUNK as usize / 4];
+                let to = &mut elements[(row - first) as usize * depth + k as usize..];
+                for (i, to) in to
+                    .iter_mut()
+                    .step_by(step)
+                    .take(in_chunk as usize)
+                    .enumerate()
+                {
+                    let byte = i * bytes as usize;
+                    *to = words[byte / 4] >> (8 * (byte % 4)) & bits;
+                }
+                if O::ASYNC_ACCESSES {
+                    chunks.push(at);
+                }
+            }
+        }
+        Some(elements)
     }
 
     pub(super) fn warpgroup_commit(&mut self) {
@@ -336,6 +305,182 @@ impl<O: EventSink> Run<'_, '_, O> {
             let lanes = (u32::MAX >> (LANES - chunks.len()), &addresses);
             let (kind, bytes) = (AccessKind::Load, CHUNK as u32);
             self.observe_async(kind, bytes, lanes, Issuer::Warp, progress);
+        }
+    }
+}
+
+impl Products<'_, '_> {
+    /// D of rows of A, from the first one and their number, and columns of B, of `depth` elements
+    /// each.
+    fn accumulate_rows(
+        &mut self,
+        product: &Wgmma,
+        [a, b]: [&[u32]; 2],
+        depth: usize,
+        rows: (usize, usize),
+    ) {
+        if let MatrixInputs::Integer { .. } = product.inputs {
+            let words = |elements: &[u32]| -> Vec<u32> {
+                match depth {
+                    // Bytes, four of them in a word.
+                    32 => {
+                        let word = |bytes: &[u32; 4]| u32::from_le_bytes(bytes.map(|b| b as u8));
+                        elements.as_chunks::<4>().0.iter().map(word).collect()
+                    }
+                    _ => elements.to_vec(),
+                }
+            };
+            let inputs = [product.inputs, product.inputs_b];
+            let bits = (product.inputs.packed() == 32).then_some(true);
+            let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
+            let (a, b) = (lines(a), lines(b));
+            return self.store_sums(product, rows, |row, column, addend| {
+                let sum = dot(inputs, bits, &a[row], &b[column]);
+                accumulate(addend, sum, product.saturates)
+            });
+        }
+        if rows == (0, ROWS) && self.accumulate_tile(product, [a, b], depth) {
+            return;
+        }
+        let negate = product.negated[0] != product.negated[1];
+        let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
+            let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
+            let line = |line: &[u32]| line.iter().map(factor).collect();
+            all.chunks(depth).map(line).collect()
+        };
+        let (a, b) = (
+            lines(a, product.inputs, negate),
+            lines(b, product.inputs_b, false),
+        );
+        use MatrixInputs::{E4m3, E5m2};
+        let short = matches!(product.inputs, E4m3 | E5m2);
+        if short || product.sums == Sums::F16 {
+            let kind = Kind {
+                inputs: [product.inputs, product.inputs_b],
+                sums: [product.sums; 2],
+                short,
+            };
+            return self.store_sums(product, rows, |row, column, addend| {
+                any_dot_product(kind, &a[row], &b[column], addend)
+            });
+        }
+        let whole =
+            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
+        let (a, b, level) = (whole(&a), whole(&b), self.level);
+        self.store_sums(product, rows, |row, column, addend| {
+            dot_product(level, product.inputs, &a[row], &b[column], addend)
+        });
+    }
+
+    /// All elements of D at once; false, with nothing done, where sums are no f32, and where there
+    /// are infinities or NaNs.
+    fn accumulate_tile(&mut self, product: &Wgmma, [a, b]: [&[u32]; 2], depth: usize) -> bool {
+        let (level, inputs) = (self.level, product.inputs);
+        let columns = product.columns as usize;
+        let is_frequent = matches!(
+            inputs,
+            MatrixInputs::F16 | MatrixInputs::Bf16 | MatrixInputs::Tf32
+        );
+        if !is_frequent || product.sums != Sums::F32 || !columns.is_multiple_of(TILE_COLUMNS) {
+            return false;
+        }
+        let split = |elements: &[u32]| {
+            let mut parts = [0; 2].map(|_| Vec::with_capacity(elements.len()));
+            let mut factors = Factors::ZERO;
+            for row in elements.as_chunks::<LANES>().0 {
+                simd::factors(level, inputs, row, 0, &mut factors);
+                if factors.has_special {
+                    return None;
+                }
+                parts[0].extend(factors.significands);
+                parts[1].extend(factors.exponents);
+            }
+            (parts[0].len() == elements.len()).then_some(parts)
+        };
+        let (Some(mut a), Some(b)) = (split(a), split(b)) else {
+            return false;
+        };
+        if product.negated[0] != product.negated[1] {
+            a[0].iter_mut()
+                .for_each(|significand| *significand = -*significand);
+        }
+        // Of each column, one element for each k; a tile has them by rows.
+        let by_rows = b.map(|columns_of| {
+            let mut rows = vec![0; columns_of.len()];
+            for (column, elements) in columns_of.chunks_exact(depth).enumerate() {
+                for (k, element) in elements.iter().enumerate() {
+                    rows[k * columns + column] = *element;
+                }
+            }
+            rows
+        });
+        let keep = self.r.predicates[product.keep.0 as usize];
+        let place = |at: usize, lane: usize| {
+            let (row, column) = (
+                lane / 4 + 8 * (at / 2 % 2),
+                8 * (at / 4) + 2 * (lane % 4) + at % 2,
+            );
+            row * columns + column
+        };
+        let mut c = vec![0; ROWS * columns];
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in lanes(keep) {
+                c[place(at, lane)] = read(self.r, *register, lane) as u32;
+            }
+        }
+        if c.iter().fold(false, |any, &bits| any | is_special(bits)) {
+            return false;
+        }
+        let tile = Tile {
+            inputs,
+            depth,
+            columns,
+            a: a.each_ref().map(Vec::as_slice),
+            b: by_rows.each_ref().map(Vec::as_slice),
+            c: &c,
+        };
+        let mut d = vec![0; ROWS * columns];
+        simd::tile(level, &tile, &mut d);
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                write(self.r, *register, lane, u64::from(d[place(at, lane)]));
+            }
+        }
+        true
+    }
+
+    /// Replaces the elements of D of some rows, from the first one and their number, by the sums
+    /// for their rows among those, columns and values.
+    fn store_sums(
+        &mut self,
+        product: &Wgmma,
+        (first, count): (usize, usize),
+        sum: impl Fn(usize, usize, u32) -> u32,
+    ) {
+        let keep = self.r.predicates[product.keep.0 as usize];
+        let packed = product.sums.packed() as usize;
+        let width = 32 / packed as u32;
+        let mask = u32::MAX >> (32 - width);
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                let row = lane / 4 + 8 * (packed * at / 2 % 2);
+                if !(first..first + count).contains(&row) {
+                    continue;
+                }
+                let before = read(self.r, *register, lane) as u32;
+                let mut word = 0;
+                for part in 0..packed {
+                    let i = packed * at + part;
+                    let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+                    let shift = width * part as u32;
+                    let addend = match keep >> lane & 1 {
+                        0 => 0,
+                        _ => before >> shift & mask,
+                    };
+                    word |= sum(row - first, column, addend) << shift;
+                }
+                write(self.r, *register, lane, u64::from(word));
+            }
         }
     }
 }

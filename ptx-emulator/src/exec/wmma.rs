@@ -4,7 +4,7 @@ mod moves;
 
 use super::float;
 use super::integer_matrix::{self, dot};
-use super::run::Run;
+use super::matrix::Products;
 use super::simd;
 use super::tensor_sum::{
     Factor, Factors, Kind, Line, MAX_DEPTH, TILE_COLUMNS, Tile, any_dot_product, dot_product,
@@ -13,7 +13,6 @@ use super::tensor_sum::{
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::ir::{FloatFormat, FloatFunction, MatrixInputs, Register, Rounding, Sums, Wmma};
-use crate::observer::EventSink;
 use ptx_syntax::ast::Type;
 
 /// Most elements of A and of B.
@@ -22,7 +21,7 @@ const FACTORS: usize = 512;
 /// Elements of C and D, of floats.
 const SUMS: usize = 256;
 
-impl<O: EventSink> Run<'_, '_, O> {
+impl Products<'_, '_> {
     /// A product of floats without infinities and NaNs; none where there are any.
     fn wmma_by_tile(
         &self,
@@ -31,7 +30,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         [a, b, c]: [&[u32]; 3],
     ) -> Option<Vec<u32>> {
         let [m, n, _] = product.shape.map(|extent| extent as usize);
-        let (level, inputs) = (self.launch.level, product.inputs);
+        let (level, inputs) = (self.level, product.inputs);
         if depth > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
             return None;
         }
@@ -67,7 +66,7 @@ impl<O: EventSink> Run<'_, '_, O> {
     /// infinities or NaNs.
     fn wmma_in_registers(&mut self, product: &Wmma) -> bool {
         let [m, n, k] = product.shape.map(|extent| extent as usize);
-        let (level, inputs) = (self.launch.level, product.inputs);
+        let (level, inputs) = (self.level, product.inputs);
         let packed = inputs.packed() as usize;
         let is_frequent = product.sums == [Sums::F32; 2] && !product.saturates;
         let fits = k <= MAX_DEPTH && n % TILE_COLUMNS == 0 && m * n == SUMS;
@@ -158,7 +157,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                     [value] => value,
                     _ => 0,
                 };
-                write(&mut self.r, register, lane, value);
+                write(self.r, register, lane, value);
             }
         }
     }
@@ -285,7 +284,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let rows: Vec<Line> = a.chunks(depth).map(|row| line(&mut row.iter())).collect();
         let columns = (0..n).map(|column| line(&mut b.iter().skip(column).step_by(n)));
         let columns: Vec<Line> = columns.collect();
-        let (level, inputs) = (self.launch.level, product.inputs);
+        let (level, inputs) = (self.level, product.inputs);
         let sum = |(at, c): (usize, &u32)| {
             dot_product(level, inputs, &rows[at / n], &columns[at % n], *c)
         };
@@ -297,7 +296,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         let in_lane = count / LANES;
         let element = |number: usize| {
             let (lane, element) = (number / in_lane, number % in_lane);
-            let word = read(&self.r, registers[element / packed as usize], lane);
+            let word = read(self.r, registers[element / packed as usize], lane);
             if packed == 1 {
                 return word;
             }

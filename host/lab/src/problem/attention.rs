@@ -142,9 +142,9 @@ impl<T: Element> Problem<T> for Attention<T> {
         let element = |i: usize, j: usize| -> f64 { output[i * width + j].into() };
         let verdict = check_rows(
             (computed.len(), width),
-            |i, j| element(i * stride, j),
-            |i, j| computed[i][j],
-            |_| tolerance,
+            &|i, j| element(i * stride, j),
+            &|i, j| computed[i][j],
+            &|_| tolerance,
             Method::Reference,
         );
         let most = tolerance.of(1.0) + 1.0;

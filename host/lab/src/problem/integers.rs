@@ -82,9 +82,9 @@ impl<T: Element> Problem<T> for Integers<T> {
         let words: Vec<u32> = words.map(bytemuck::pod_read_unaligned).collect();
         check_rows(
             (1, self.expected.len()),
-            |_, j| words[j].into(),
-            |_, j| self.expected[j].into(),
-            |_| 0.0.into(),
+            &|_, j| words[j].into(),
+            &|_, j| self.expected[j].into(),
+            &|_| 0.0.into(),
             Method::Exact,
         )
     }

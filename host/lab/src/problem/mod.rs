@@ -356,19 +356,23 @@ fn random<T: Element>(len: usize, seed: u64, stream: u64) -> Vec<T> {
     values
 }
 
-/// Checks a matrix row by row, by all cores: `tolerance` is that of a row's elements.
+/// An element of a matrix by its row and its column.
+type ElementAt<'a> = &'a (dyn Fn(usize, usize) -> f64 + Sync);
+
+/// Checks a matrix row by row, by all cores: `tolerance` is that of a row's elements. The functions
+/// are called through tables, as each problem has some of its own for each element type.
 fn check_rows(
     (rows, columns): (usize, usize),
-    output: impl Fn(usize, usize) -> f64 + Sync,
-    expected: impl Fn(usize, usize) -> f64 + Sync,
-    tolerance: impl Fn(usize) -> Tolerance + Sync,
+    output: ElementAt<'_>,
+    expected: ElementAt<'_>,
+    tolerance: &(dyn Fn(usize) -> Tolerance + Sync),
     method: Method,
 ) -> Verdict {
     let of_row = |row: usize| {
         check::elementwise_rows(
             (row..row + 1, columns),
-            &output,
-            &expected,
+            output,
+            expected,
             tolerance(row),
             method,
         )

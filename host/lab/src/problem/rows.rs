@@ -147,9 +147,9 @@ impl<T: Element> Problem<T> for Rows<T> {
         };
         check_rows(
             (rows, columns),
-            |i, j| output[i * columns + j].into(),
-            expected,
-            |i| self.tolerance(of_rows[i][1]),
+            &|i, j| output[i * columns + j].into(),
+            &expected,
+            &|i| self.tolerance(of_rows[i][1]),
             Method::Reference,
         )
     }

@@ -102,9 +102,9 @@ impl<T: Element> Problem<T> for SpMv<T> {
         let rows = self.shape.m as usize;
         check_rows(
             (rows, 1),
-            |i, _| output[i].into(),
-            |i, _| self.expected(i),
-            |i| {
+            &|i, _| output[i].into(),
+            &|i, _| self.expected(i),
+            &|i| {
                 let terms = (self.offsets[i + 1] - self.offsets[i]) as usize;
                 check::product_tolerance::<T>(terms).into()
             },

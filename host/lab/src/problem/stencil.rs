@@ -96,12 +96,12 @@ impl<T: Element> Problem<T> for Stencil<T> {
         };
         check_rows(
             (rows, columns),
-            |i, j| output[i * columns + j].into(),
-            |i, j| {
+            &|i, j| output[i * columns + j].into(),
+            &|i, j| {
                 let [row, column] = at(i, j);
                 self.expected(size, row, column)
             },
-            |_| (points(self.dimensions) as f64 * T::UNIT_ROUNDOFF).into(),
+            &|_| (points(self.dimensions) as f64 * T::UNIT_ROUNDOFF).into(),
             Method::Reference,
         )
     }

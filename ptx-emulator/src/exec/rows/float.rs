@@ -39,6 +39,14 @@ pub(super) const FLUSHED: Numbers = Numbers {
 
 impl Numbers {
     #[inline(always)]
+    pub(super) fn of(format: FloatFormat) -> Self {
+        Numbers {
+            flushes: format.flush,
+            saturates: format.saturate,
+        }
+    }
+
+    #[inline(always)]
     fn read(self, bits: u32) -> u32 {
         if self.flushes { flush(bits) } else { bits }
     }
@@ -74,50 +82,13 @@ impl Numbers {
     }
 }
 
-/// f32.
-#[inline(always)]
-pub(super) fn float(
-    function: FloatFunction,
-    format: FloatFormat,
-    x: Operands<'_>,
-) -> Option<Lanes32> {
-    let FloatFormat {
-        rounding,
-        flush: flushes,
-        saturate: saturates,
-        relu,
-        nan_wins,
-        xor_sign,
-        ..
-    } = format;
-    if relu || xor_sign {
-        return None;
-    }
-    if nan_wins {
-        return extremes(function, Numbers { flushes, saturates }, x);
-    }
-    if rounding != Rounding::NearestEven {
-        let f = Numbers { flushes, saturates };
-        // Results that are nearly normal are flushed by a rule of their own.
-        return match flushes {
-            true => None,
-            false => directed(function, rounding, f, x),
-        };
-    }
-    // The most frequent ones without a question in each lane.
-    match (flushes, saturates) {
-        (true, false) => single(function, FLUSHED, x),
-        (false, false) => single(function, PLAIN, x),
-        _ => {
-            let numbers = Numbers { flushes, saturates };
-            single(function, numbers, x)
-        }
-    }
-}
-
 /// `min.NaN` and `max.NaN`.
 #[inline(always)]
-fn extremes(function: FloatFunction, f: Numbers, [a, b, _]: Operands<'_>) -> Option<Lanes32> {
+pub(super) fn extremes(
+    function: FloatFunction,
+    f: Numbers,
+    [a, b, _]: Operands<'_>,
+) -> Option<Lanes32> {
     let unless_nan = |x: u32, y: u32, extreme: u32| {
         let is_nan = f32::from_bits(x).is_nan() | f32::from_bits(y).is_nan();
         f.finish(if is_nan { NAN32 } else { extreme })
@@ -137,7 +108,7 @@ fn extremes(function: FloatFunction, f: Numbers, [a, b, _]: Operands<'_>) -> Opt
 
 /// A sum or a product in a directed rounding.
 #[inline(always)]
-fn directed(
+pub(super) fn directed(
     function: FloatFunction,
     rounding: Rounding,
     f: Numbers,

@@ -187,9 +187,9 @@ impl Finish {
 pub(super) fn half(
     function: FloatFunction,
     format: FloatFormat,
+    is_f16: bool,
     x: Operands<'_>,
 ) -> Option<Lanes32> {
-    let is_f16 = matches!(format.ty, Type::F16 | Type::F16x2);
     if format.rounding != Rounding::NearestEven || format.xor_sign || format.flush && !is_f16 {
         return None;
     }

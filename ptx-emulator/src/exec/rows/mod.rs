@@ -24,34 +24,21 @@ macro_rules! row {
 mod convert;
 mod float;
 pub(super) mod frequent;
+pub(super) mod group;
 pub(super) mod half;
 pub(super) mod integer;
 #[cfg(test)]
 mod tests;
 pub(super) mod wide;
 
-use float::{float, from_flushed};
-use half::{from_bf16, from_f16, half};
-use integer::{pair, short, signed, unsigned};
+use float::from_flushed;
+use half::{from_bf16, from_f16};
 
-/// The result of all lanes, those that do not execute it among them; none where the operation is
-/// not one of these.
+/// Shifts of pairs of words, permutations of bytes, and fields at known places.
 #[inline(always)]
-pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
+fn bits(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
     let [a, b, c] = x;
     match function {
-        LaneFunction::Float(function, format) => match format.ty {
-            Type::F32 => float(function, format, x),
-            Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 => half(function, format, x),
-            _ => None,
-        },
-        LaneFunction::Integer(function, Type::U32 | Type::B32) => unsigned(function, x),
-        LaneFunction::Integer(function, Type::S32) => signed(function, x),
-        LaneFunction::Integer(function, ty @ (Type::U16 | Type::S16 | Type::B16)) => {
-            short(function, ty.is_signed(), x)
-        }
-        LaneFunction::Parts(function, ty) if ty.bytes() == 2 => pair(function, ty.is_signed(), x),
-        LaneFunction::Convert(conversion) => convert::convert(conversion, a),
         LaneFunction::FunnelLeft(true) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both << c[i].min(32) >> 32) as u32
@@ -69,7 +56,6 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
             a[i] >> amount | b[i] << 1 << (31 - amount)
         }),
         LaneFunction::Permute(PermuteMode::Default) => permute(x),
-        LaneFunction::Logic3(table) => logic3(table, x),
         LaneFunction::DotProduct4(signed_a, signed_b) => dot_product4([signed_a, signed_b], x),
         LaneFunction::InsertBits { shift, bits } if shift + bits <= 32 => {
             let mask = u32::MAX >> (32 - bits) << shift;
@@ -84,13 +70,21 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
             let up = 32 - shift - bits;
             row!(|i| ((a[i] << up) as i32 >> (32 - bits)) as u32)
         }
-        LaneFunction::CompareHalf(format, comparison, negated) => match (format.ty, format.flush) {
-            (Type::F32, true) => compare(comparison, negated, [a, b], from_flushed),
-            (Type::F32, false) => compare(comparison, negated, [a, b], f32::from_bits),
-            (Type::F16, false) => compare(comparison, negated, [a, b], from_f16),
-            (Type::Bf16, false) => compare(comparison, negated, [a, b], from_bf16),
-            _ => None,
-        },
+        _ => None,
+    }
+}
+
+/// Comparisons of floats.
+#[inline(always)]
+fn comparison(function: LaneFunction, [a, b, _]: Operands<'_>) -> Option<Lanes32> {
+    let LaneFunction::CompareHalf(format, comparison, negated) = function else {
+        return None;
+    };
+    match (format.ty, format.flush) {
+        (Type::F32, true) => compare(comparison, negated, [a, b], from_flushed),
+        (Type::F32, false) => compare(comparison, negated, [a, b], f32::from_bits),
+        (Type::F16, false) => compare(comparison, negated, [a, b], from_f16),
+        (Type::Bf16, false) => compare(comparison, negated, [a, b], from_bf16),
         _ => None,
     }
 }

@@ -2,6 +2,7 @@
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use std::cell::OnceCell;
 use warpladder::check::Tolerance;
 use warpladder::element::Element;
 use warpladder::engine::{Buffer, Engine};
@@ -17,6 +18,9 @@ pub struct RandomGemm<T: GemmInput, C> {
     pub a: Vec<T>,
     pub b: Vec<T>,
     pub c: Vec<C>,
+    /// What [`check`](Self::check) compares with: computed by the first one, as a case has many
+    /// outputs. A and B must not change after it.
+    sums: OnceCell<Vec<f64>>,
 }
 
 impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
@@ -72,6 +76,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
             a,
             b,
             c: c.into_iter().map(C::from_f64).collect(),
+            sums: OnceCell::new(),
         }
     }
 
@@ -111,15 +116,41 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
         (0..times).map(run).collect()
     }
 
+    /// op(A) · op(B) in f64 of each product in the batch, row-major.
+    fn sums(&self) -> Vec<f64> {
+        let Description {
+            extents,
+            transposed,
+            leading: [lda, ldb, _],
+            batch,
+            strides: [stride_a, stride_b, _],
+            ..
+        } = self.product;
+        let [m, n, k] = extents.map(|extent| extent as usize);
+        let mut sums = vec![0.0; batch as usize * m * n];
+        for matrix in 0..batch as usize {
+            let a = wide(&self.a, matrix, stride_a, (m, k), lda, transposed[0]);
+            let b = wide(&self.b, matrix, stride_b, (k, n), ldb, transposed[1]);
+            for i in 0..m {
+                let row = &mut sums[(matrix * m + i) * n..][..n];
+                for l in 0..k {
+                    let factor = a[i * k + l];
+                    for (sum, b) in row.iter_mut().zip(&b[l * n..]) {
+                        *sum += factor * b;
+                    }
+                }
+            }
+        }
+        sums
+    }
+
     /// Compares every element with the same product in f64; padding must be what it was.
     /// `tolerance` is that of a sum with α = 1 and β = 0.
     pub fn check(&self, output: &[C], tolerance: f64) -> Result<(), String> {
         let Description {
-            extents: [m, n, k],
-            transposed,
-            leading: [lda, ldb, ldc],
-            batch,
-            strides: [stride_a, stride_b, stride_c],
+            extents,
+            leading: [_, _, ldc],
+            strides: [_, _, stride_c],
             alpha,
             beta,
             ..
@@ -129,29 +160,13 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
             sum: tolerance * (alpha.abs() + beta.abs()),
             rounding: if T::C_16BIT { C::UNIT_ROUNDOFF } else { 0.0 },
         };
+        let [m, n, _] = extents.map(|extent| extent as usize);
         let mut expected: Vec<f64> = self.c.iter().map(|&element| element.into()).collect();
-        let at = |start: u64, leading: u32, transposed: bool, row: u32, column: u32| {
-            let (row, column) = if transposed {
-                (column, row)
-            } else {
-                (row, column)
-            };
-            (start + u64::from(row) * u64::from(leading) + u64::from(column)) as usize
-        };
-        for matrix in 0..u64::from(batch) {
-            for i in 0..m {
-                for j in 0..n {
-                    let mut sum = 0.0;
-                    for l in 0..k {
-                        let a = self.a[at(matrix * stride_a, lda, transposed[0], i, l)];
-                        let b = self.b[at(matrix * stride_b, ldb, transposed[1], l, j)];
-                        sum += a.into() * b.into();
-                    }
-                    let place = at(matrix * stride_c, ldc, false, i, j);
-                    let old = expected[place];
-                    expected[place] = alpha * sum + if beta == 0.0 { 0.0 } else { beta * old };
-                }
-            }
+        for (index, sum) in self.sums.get_or_init(|| self.sums()).iter().enumerate() {
+            let (matrix, i, j) = (index / (m * n), index / n % m, index % n);
+            let place = matrix * stride_c as usize + i * ldc as usize + j;
+            let old = expected[place];
+            expected[place] = alpha * sum + if beta == 0.0 { 0.0 } else { beta * old };
         }
         for (place, (&found, &expected)) in output.iter().zip(&expected).enumerate() {
             let found: f64 = found.into();
@@ -163,4 +178,27 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
         }
         Ok(())
     }
+}
+
+/// One of several matrices that lie `stride` elements apart, of this many rows and columns, as f64
+/// and row-major; `transposed` says that it is stored as its transpose.
+fn wide<T: Copy + Into<f64>>(
+    matrices: &[T],
+    matrix: usize,
+    stride: u64,
+    (rows, columns): (usize, usize),
+    leading: u32,
+    transposed: bool,
+) -> Vec<f64> {
+    let from = &matrices[matrices.len().min(matrix * stride as usize)..];
+    let leading = leading as usize;
+    let element = |index: usize| -> f64 {
+        let (row, column) = (index / columns, index % columns);
+        let place = match transposed {
+            true => column * leading + row,
+            false => row * leading + column,
+        };
+        from[place].into()
+    };
+    (0..rows * columns).map(element).collect()
 }
