@@ -178,6 +178,7 @@ fn print(
     let least = candidates.first().map_or(1.0, |candidate| candidate.ms);
     let mut table = table::new(&[
         "kernel",
+        "multicast",
         "split-K",
         "check",
         "ms",
@@ -187,6 +188,7 @@ fn print(
     for candidate in candidates {
         table.add_row([
             candidate.choice.entry.into(),
+            candidate.choice.multicast().into(),
             candidate.choice.decomposition.to_string().into(),
             table::verdict(candidate.verdict.ok),
             table::number(Some(candidate.ms)),
@@ -194,7 +196,7 @@ fn print(
             table::number(Some(candidate.predicted / favourite)),
         ]);
     }
-    table::align_numbers(&mut table, 3);
+    table::align_numbers(&mut table, 4);
     writeln!(to, "{table}")?;
     Ok(())
 }

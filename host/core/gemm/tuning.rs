@@ -58,8 +58,16 @@ pub struct Tuned {
     /// none, and plans whose last block does.
     #[serde(default)]
     pub reduction: u32,
+    /// Blocks of a cluster that load B by multicast. Older files have none.
+    #[serde(default = "alone")]
+    pub multicast: u32,
     /// Median time, in milliseconds.
     pub ms: f64,
+}
+
+/// [`Tuned::multicast`] of a plan without.
+const fn alone() -> u32 {
+    1
 }
 
 /// What goes wrong with the file.
@@ -199,6 +207,7 @@ impl Tuned {
                 ]
             }),
             reduction: stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
+            multicast: choice.multicast(),
             ms,
         }
     }
@@ -231,6 +240,7 @@ mod tests {
             splits: 1,
             cut: Some([1, 2, 3, 4, 5]),
             reduction: 0,
+            multicast: 1,
             ms,
         }
     }
@@ -258,9 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_reductions_is_read() {
+    fn a_file_without_reductions_and_clusters_is_read() {
         let mut old = serde_json::to_value(tuned("one", 1, 1.0)).unwrap();
-        old.as_object_mut().unwrap().remove("reduction").unwrap();
+        for field in ["reduction", "multicast"] {
+            old.as_object_mut().unwrap().remove(field).unwrap();
+        }
         assert_eq!(
             serde_json::from_value::<Tuned>(old).unwrap(),
             tuned("one", 1, 1.0)

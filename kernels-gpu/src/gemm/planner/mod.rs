@@ -162,6 +162,14 @@ impl GemmPlan {
             workspace_bytes: 0,
         }
     }
+
+    /// Blocks of its [multicast clusters](super::wgmma::multicast); 1 without.
+    pub const fn multicast(&self) -> u32 {
+        match self.scheduler {
+            TileScheduler::Grid => 1,
+            TileScheduler::Persistent { params, .. } => params.multicast,
+        }
+    }
 }
 
 impl Decomposition {

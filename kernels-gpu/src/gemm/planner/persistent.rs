@@ -189,7 +189,7 @@ impl PersistentGrid {
 impl Tile {
     /// Clocks of the GEMM.
     fn clocks(&self, grid: &PersistentGrid) -> f64 {
-        let [bm, bn, bk] = self.config.tile;
+        let [bm, _, bk] = self.config.tile;
         let [m, n, k] = self.problem.extents;
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
         let k_tile = self.k_tile_clocks(grid);
