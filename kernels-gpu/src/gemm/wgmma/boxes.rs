@@ -66,8 +66,8 @@ pub struct OperandBoxes {
 
 impl OperandBoxes {
     /// An operand of `extent` rows, for block tiles of `tile` of them and elements of
-    /// `element_bytes` bytes. `blocks` blocks of a cluster, a power of two, load equal shares of each
-    /// box of a K-major operand.
+    /// `element_bytes` bytes. `blocks` blocks of a cluster, a power of two, load equal slices of
+    /// each box of a K-major operand.
     #[inline(always)]
     pub const fn new(
         extent: u32,

@@ -42,7 +42,7 @@ use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileScheduler
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::kernels::MAX_ROWS;
-use crate::gemm::wgmma::multicast::Share;
+use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::source::SS;
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, each_box,
@@ -311,7 +311,7 @@ impl Work {
             boxes,
             start,
             matrices: [0; 2],
-            share: Share::WHOLE,
+            slice: BoxSlice::WHOLE,
         };
         // SAFETY: the contract is that of `stage::load_a`, which lets the barrier expect the bytes
         // of both k-tiles.

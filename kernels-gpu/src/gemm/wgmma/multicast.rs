@@ -3,7 +3,7 @@
 //! A tile of few rows has few rows for each column of B. Its tensor cores then wait for the L2
 //! cache, whose bandwidth limits what one multiprocessor or all of them load. Blocks that compute
 //! neighbouring tiles of a column of tiles need the same k-tiles of B. As a cluster, each of them
-//! loads its share of B with multicast to all. So a stage is empty when the consumer warps of all
+//! loads a slice of B with multicast to all. So a stage is empty when the consumer warps of all
 //! blocks have released it, and full when the loads of all have completed.
 //!
 //! # Source
@@ -23,18 +23,18 @@ pub const fn box_rows(rows: u32, blocks: u32) -> u32 {
     rows >> blocks.trailing_zeros()
 }
 
-/// A block's share of each TMA box of B.
+/// The slice of each TMA box of B that a block loads.
 #[derive(Clone, Copy, Debug)]
-pub struct Share {
-    /// Blocks that load one: a power of two.
+pub struct BoxSlice {
+    /// Blocks that load one each: a power of two.
     blocks: u32,
     /// Its first row in the box.
     first: u32,
 }
 
-impl Share {
+impl BoxSlice {
     /// All of it, without multicast.
-    pub const WHOLE: Share = Share {
+    pub const WHOLE: BoxSlice = BoxSlice {
         blocks: 1,
         first: 0,
     };
@@ -43,16 +43,16 @@ impl Share {
     #[inline(always)]
     pub fn of_block(blocks: u32, rows: u32) -> Self {
         let first = cluster::block_rank() * box_rows(rows, blocks);
-        Share { blocks, first }
+        BoxSlice { blocks, first }
     }
 }
 
 /// Starts the TMA loads of the pipeline's stage, as [`stage::load`] does. In a multicast cluster,
-/// the block loads its share of B's k-tile, with multicast to all blocks.
+/// the block loads its slice of B's k-tile, with multicast to all blocks.
 ///
 /// # Safety
 /// As for [`stage::load`], with boxes of B of [`box_rows`] rows. The stage is empty in all blocks
-/// that load a share.
+/// that load a slice.
 #[inline(always)]
 pub unsafe fn load<E: Input, R: Stages, const CONSUMERS: usize, const A: i32, const B: i32>(
     pipeline: &Pipeline<R>,
@@ -60,7 +60,7 @@ pub unsafe fn load<E: Input, R: Stages, const CONSUMERS: usize, const A: i32, co
     coord: StageCoord,
 ) {
     let (stage, full) = (pipeline.stage(), pipeline.full());
-    let Share { blocks, first } = coord.share;
+    let BoxSlice { blocks, first } = coord.slice;
     if blocks == 1 {
         // SAFETY: the contract is that of `stage::load`.
         return unsafe { stage::load::<E, CONSUMERS, A, B>(stage, maps, coord, full) };
@@ -72,7 +72,7 @@ pub unsafe fn load<E: Input, R: Stages, const CONSUMERS: usize, const A: i32, co
     };
     let all_blocks = ((1 << blocks) - 1) as u16;
     // SAFETY: the contract says that the maps are valid and that the stage is empty in all blocks.
-    // The full barriers expect the bytes of all of B, of which each block brings its share.
+    // The full barriers expect the bytes of all of B, of which each block brings its slice.
     unsafe {
         stage::load_a::<E, A>(stage, maps, coord, full);
         let map = &raw const (*maps).b;

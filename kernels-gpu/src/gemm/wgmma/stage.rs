@@ -2,7 +2,7 @@
 
 use crate::gemm::pipeline::tma::Stages;
 use crate::gemm::wgmma::boxes::Boxes;
-use crate::gemm::wgmma::multicast::Share;
+use crate::gemm::wgmma::multicast::BoxSlice;
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::hint::{opaque, rolled};
@@ -87,8 +87,8 @@ pub struct StageCoord {
     pub start: u32,
     /// Matrices of A and B in the batch.
     pub matrices: [u32; 2],
-    /// This block's share of the boxes of B.
-    pub share: Share,
+    /// What this block loads of each box of B.
+    pub slice: BoxSlice,
 }
 
 /// Clears `bytes` of each stage. No TMA load may have filled these when the MMAs read them.

@@ -23,7 +23,7 @@ use crate::gemm::scheduler::persistent::{
 };
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
-use crate::gemm::wgmma::multicast::Share;
+use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
 use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
 use core::marker::PhantomData;
@@ -144,14 +144,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         &self,
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, true>>,
     ) {
-        let share = if MULTICAST {
+        let slice = if MULTICAST {
             let rows = match W::B_K_MAJOR {
                 true => self.boxes[1].box_rows(),
                 false => stage::block_k(W::BYTES) as u32,
             };
-            Share::of_block(self.scheduler.multicast, rows)
+            BoxSlice::of_block(self.scheduler.multicast, rows)
         } else {
-            Share::WHOLE
+            BoxSlice::WHOLE
         };
         // A matrix that the whole batch shares is the only one of its tensor map.
         let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
@@ -173,7 +173,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                         boxes,
                         start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
                         matrices: W::matrices(matrices, of_k_tile),
-                        share,
+                        slice,
                     };
                     // SAFETY: the stage is empty when all consumer warps have released it.
                     unsafe {

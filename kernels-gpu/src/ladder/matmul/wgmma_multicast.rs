@@ -35,7 +35,7 @@ use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
-use crate::gemm::wgmma::multicast::{self, Share};
+use crate::gemm::wgmma::multicast::{self, BoxSlice};
 use crate::gemm::wgmma::source::OperandSource;
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WM};
 use cuda_std::cluster;
@@ -85,7 +85,7 @@ impl Params {
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
     #[inline(always)]
     unsafe fn produce(&self, mut pipeline: Pipeline<Four>) {
-        let share = Share::of_block(CLUSTER_SIZE, BK as u32);
+        let slice = BoxSlice::of_block(CLUSTER_SIZE, BK as u32);
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             let coord = self.tiles.coord(tile);
@@ -96,7 +96,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
-                    share,
+                    slice,
                 };
                 // SAFETY: the stage is empty, in both blocks, when the consumer warps of both have
                 // released it. `load` starts half of the loads of B, for both.

@@ -41,7 +41,7 @@ use crate::gemm::scheduler::Split;
 use crate::gemm::scheduler::persistent::{
     StreamK, TileCoord, TileGrid, TileSchedulerParams, counters,
 };
-use crate::gemm::wgmma::multicast::Share;
+use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::source::OperandSource;
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WARPGROUP, WM};
 use cuda_std::prelude::*;
@@ -103,7 +103,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
-                    share: Share::WHOLE,
+                    slice: BoxSlice::WHOLE,
                 };
                 // SAFETY: the stage is empty when all consumer warps have released it.
                 unsafe {

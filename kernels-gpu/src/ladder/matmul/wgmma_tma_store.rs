@@ -29,7 +29,7 @@ use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileGrid, TileSchedulerParams};
-use crate::gemm::wgmma::multicast::Share;
+use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::source::{OperandSource, SS};
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WM};
 use cuda_std::mma::Bf16;
@@ -105,7 +105,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
-                    share: Share::WHOLE,
+                    slice: BoxSlice::WHOLE,
                 };
                 // SAFETY: the stage is empty when all consumer warps have released it.
                 unsafe {

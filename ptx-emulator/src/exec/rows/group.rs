@@ -1,6 +1,6 @@
 //! Operations by the functions that they are compiled in. One function of all of them, for each
-//! level of vector instructions, took longer to compile than its parts do: in a function of hundreds
-//! of loops the vectoriser takes more time for each of them.
+//! level of vector instructions, took longer to compile than its parts do: in a function of
+//! hundreds of loops the vectoriser takes more time for each of them.
 
 use super::float::{self, FLUSHED, Numbers, PLAIN, single};
 use super::half::half;

@@ -23,15 +23,15 @@ impl Executions {
         self.kernels.values().flatten().sum()
     }
 
-    /// Whether any thread executed an instruction of that line, which counts from 1.
+    /// Whether each instruction of that line, which counts from 1, had an effect in some thread.
+    /// An arrival under a predicate shares its line with what sets the predicate.
     pub fn reach(&self, kernel: &str, line: u32) -> bool {
         let (Some(counts), Some(lines)) = (self.kernels.get(kernel), self.lines.get(kernel)) else {
             return false;
         };
-        counts
-            .iter()
-            .zip(lines)
-            .any(|(&count, &at)| count != 0 && at == line)
+        let at_line = counts.iter().zip(lines).filter(|(_, at)| **at == line);
+        let mut counts = at_line.map(|(count, _)| *count).peekable();
+        counts.peek().is_some() && counts.all(|count| count != 0)
     }
 
     fn add(&mut self, counters: &Counters) {

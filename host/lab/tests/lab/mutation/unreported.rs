@@ -16,22 +16,22 @@ struct Unreported {
     reason: &'static str,
 }
 
-/// GEMM by warpgroups: SS, the same with a 16-bit output, both in 2-CTA clusters, and RS.
+/// GEMM by warpgroups: SS, the same with a 16-bit output, both with tiles of 64 rows, and RS.
 const SS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_16_BIT: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
-const CLUSTERS: &[&str] = &[
+const OF_64_ROWS: &[&str] = &[
     "wgmma_bf16_nn_64x64",
     "wgmma_bf16_nt_64x64",
     "wgmma_f16_nn_64x64",
     "wgmma_f16_nt_64x64",
 ];
-const CLUSTERS_TO_16_BIT: &[&str] = &[
+const OF_64_ROWS_TO_16_BIT: &[&str] = &[
     "wgmma_bf16_nn_64x64_to_bf16",
     "wgmma_bf16_nt_64x64_to_bf16",
     "wgmma_f16_nn_64x64_to_f16",
     "wgmma_f16_nt_64x64_to_f16",
 ];
-const CLUSTERS_OF_8_BITS: &[&str] = &["wgmma_i8_nt_64x64", "wgmma_fp8_nt_64x64"];
+const OF_64_ROWS_AND_8_BITS: &[&str] = &["wgmma_i8_nt_64x64", "wgmma_fp8_nt_64x64"];
 /// The split-K reduction kernel.
 const REDUCTION: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
 const RS: &[&str] = &["wgmma_tf32_nn_64"];
@@ -97,15 +97,23 @@ const EQUIVALENT: &[Unreported] = &[
         kernels: &[
             SS,
             TO_16_BIT,
-            CLUSTERS,
-            CLUSTERS_TO_16_BIT,
+            OF_64_ROWS,
+            OF_64_ROWS_TO_16_BIT,
             RS,
-            CLUSTERS_OF_8_BITS,
+            OF_64_ROWS_AND_8_BITS,
         ],
         kind: "guard",
         source: "warp_specialized: if rows < end {",
         copies: &[0],
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
+    },
+    Unreported {
+        kernels: &[RS, OF_64_ROWS_AND_8_BITS],
+        kind: "guard",
+        source: "warp_specialized: \
+                let [rows, columns] = least.map(|least| least as usize * ROW_BYTES);",
+        copies: &[0],
+        reason: "The same.",
     },
     Unreported {
         kernels: &[&["gemm_tf32_64x64_nn", "gemm_f32_split_64x64_nn"]],
@@ -256,28 +264,35 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The arrival that releases a stage: the same.",
     },
     Unreported {
-        kernels: &[CLUSTERS],
+        kernels: &[OF_64_ROWS],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
         copies: &[0, 1, 3, 5],
         reason: "The barrier before an epilogue tile is written again: blocks have one tile here, and use each epilogue tile once.",
     },
     Unreported {
-        kernels: &[CLUSTERS_TO_16_BIT],
+        kernels: &[OF_64_ROWS_TO_16_BIT],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
         copies: &[0, 3],
         reason: "The same: a tile is one box.",
     },
     Unreported {
-        kernels: &[RS, I8, FP8, CLUSTERS_OF_8_BITS],
+        kernels: &[RS, I8, FP8, OF_64_ROWS_AND_8_BITS],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
-        copies: &[1, 2, 3],
+        copies: &[0, 1, 2, 3],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[CLUSTERS, CLUSTERS_TO_16_BIT, RS, I8, FP8],
+        kernels: &[
+            OF_64_ROWS,
+            OF_64_ROWS_TO_16_BIT,
+            OF_64_ROWS_AND_8_BITS,
+            RS,
+            I8,
+            FP8,
+        ],
         kind: "guard",
         source: "persistent: (tile < self.stream_k_tiles).then_some(Split {",
         copies: &[0],
@@ -304,7 +319,7 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[RS],
         kind: "barrier",
-        source: "tma: if warp::lane_id() == 0 {",
+        source: "tma: } else if lane == 0 {",
         copies: &[0],
         reason: "The barrier of the warp before one lane releases a tile's last stage: blocks \
             have one tile here, and load no more.",
@@ -391,48 +406,77 @@ const ELSEWHERE: &[Unreported] = &[
                 number of elements here.",
     },
     Unreported {
-        kernels: &[SS, TO_16_BIT],
+        kernels: &[SS, TO_16_BIT, OF_64_ROWS, OF_64_ROWS_TO_16_BIT],
         kind: "arrival",
-        source: "tma: if warp::lane_id() == 0 {",
-        copies: &[1],
+        source: "source: while left > 0 {",
+        copies: &[0],
         reason: "The arrival that releases the last stage of a work unit: blocks have one here, \
                 and load no more.",
     },
     Unreported {
-        kernels: &[RS, I8],
+        kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT],
         kind: "arrival",
-        source: "tma: if warp::lane_id() == 0 {",
-        copies: &[1],
-        reason: "The same of a tile.",
+        source: "tma: self.base.at(self.index * S::BYTES as u32)",
+        copies: &[0],
+        reason: "The arrival that releases a stage: blocks fill each stage once here.",
     },
     Unreported {
-        kernels: &[FP8],
+        kernels: &[RS],
         kind: "arrival",
-        source: "tma: if warp::lane_id() == 0 {",
-        copies: &[18, 24],
-        reason: "The same of a tile, for each choice of types and of accumulation.",
+        source: "rs: for _ in 1..tiles.count {",
+        copies: &[0],
+        reason: "That of the last stage of a tile.",
+    },
+    Unreported {
+        kernels: &[RS],
+        kind: "barrier",
+        source: "rs: for _ in 1..tiles.count {",
+        copies: &[0],
+        reason: "The barrier in front of it.",
+    },
+    Unreported {
+        kernels: &[I8],
+        kind: "arrival",
+        source: "source: for _ in 1..k_tiles {",
+        copies: &[0],
+        reason: "That of the last stage of a tile.",
+    },
+    Unreported {
+        kernels: &[I8],
+        kind: "arrival",
+        source: "tma: Barrier::new(self.barriers().at(self.index * Barrier::BYTES))",
+        copies: &[0],
+        reason: "The arrival that releases a stage: k-tiles have 128 elements, and blocks fill \
+                each stage once here.",
     },
     Unreported {
         kernels: &[FP8],
         kind: "arrival",
         source: "tma: if self.index == S::COUNT as u32 {",
-        copies: &[7],
-        reason: "The same.",
+        copies: &[28, 30],
+        reason: "That of the last stage of a tile, for each choice of types and of accumulation.",
     },
     Unreported {
         kernels: &[FP8],
         kind: "arrival",
         source: "promotion: factors = rows.map(|row| row * columns);",
-        copies: &[3],
+        copies: &[6],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[I8],
-        kind: "arrival",
-        source: "tma: if warp::lane_id() == 0 {",
+        kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT, OF_64_ROWS_AND_8_BITS, RS],
+        kind: "guard",
+        source: "warp_specialized: } else if unit.tile >= self.scheduler.data_parallel_tiles",
         copies: &[0],
-        reason: "The arrival that releases a stage: k-tiles have 128 elements, and blocks fill \
-                each stage once here.",
+        reason: "Whether a work unit is of a stream-K tile: blocks with data-parallel tiles have \
+                none here.",
+    },
+    Unreported {
+        kernels: &[RS],
+        kind: "barrier",
+        source: "tma_store: if !boxes.contains(&(index as u32)) {",
+        copies: &[0, 1],
+        reason: "The barrier before an epilogue tile is written again: blocks have one tile here.",
     },
     Unreported {
         kernels: &[I8],
@@ -471,7 +515,7 @@ const ELSEWHERE: &[Unreported] = &[
             "wgmma_bf16_stream_k",
         ]],
         kind: "arrival",
-        source: "tma: if warp::lane_id() == 0 {",
+        source: "tma: } else if lane == 0 {",
         copies: &[1],
         reason: "The same of a tile.",
     },
@@ -496,7 +540,7 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["wgmma_bf16_stream_k"]],
         kind: "guard",
-        source: "stage: for i in 0..boxes.count {",
+        source: "stage: while i < boxes.count {",
         copies: &[0],
         reason: "Whether a work unit has an odd number of k-tiles: blocks have one here, and \
                 no warp waits for a stage too many.",

@@ -136,7 +136,7 @@ fn shared_tiles<T, C>(
         for &transposed in layouts {
             let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
             let choice = choice(&case, multiprocessors, |plan| {
-                // Head and tail splits are the only blocks that need not all run at the same time.
+                // Blocks of head and of tail splits are the only ones that need not run together.
                 let has_tails = plan.grid[0] > u64::from(multiprocessors);
                 splits_of(plan, ReductionMode::LastBlock).is_some() && has_tails == tails
             });

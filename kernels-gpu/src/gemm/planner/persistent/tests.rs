@@ -122,7 +122,7 @@ fn multicast_clusters_compute_what_the_l2_cache_bounds() {
     assert_eq!(planned([8, 8, 64]).scheduler.multicast, 1);
 }
 
-/// On an H200, 32 clusters of 4 do not run at the same time: a second wave would take as long again.
+/// On an H200, 32 clusters of 4 do not run at the same time: a second wave takes as long again.
 #[test]
 fn clusters_of_four_leave_multiprocessors_idle() {
     for multiprocessors in [4, 7, 108, 132] {
