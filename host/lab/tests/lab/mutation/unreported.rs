@@ -94,26 +94,12 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
-        kernels: &[
-            SS,
-            TO_16_BIT,
-            OF_64_ROWS,
-            OF_64_ROWS_TO_16_BIT,
-            RS,
-            OF_64_ROWS_AND_8_BITS,
-        ],
-        kind: "guard",
-        source: "warp_specialized: if rows < end {",
-        copies: &[0],
-        reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
-    },
-    Unreported {
         kernels: &[RS, OF_64_ROWS_AND_8_BITS],
         kind: "guard",
         source: "warp_specialized: \
                 let [rows, columns] = least.map(|least| least as usize * ROW_BYTES);",
         copies: &[0],
-        reason: "The same.",
+        reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
     Unreported {
         kernels: &[&["gemm_tf32_64x64_nn", "gemm_f32_split_64x64_nn"]],
@@ -154,13 +140,6 @@ const EQUIVALENT: &[Unreported] = &[
         source: "multistage: for _ in 0..k_tiles {",
         copies: &[1],
         reason: "Whether A is read element by element: that is right where words would do as well.",
-    },
-    Unreported {
-        kernels: &[I8, FP8],
-        kind: "guard",
-        source: "warp_specialized: if rows < end {",
-        copies: &[0],
-        reason: "Whether rows are cleared: where all are loaded, the range of bytes is empty.",
     },
     Unreported {
         kernels: &[
@@ -298,46 +277,6 @@ const ELSEWHERE: &[Unreported] = &[
         copies: &[0],
         reason: "Whether a block has a stream-K tile: where there are none here, the one that it \
                 takes lies behind C, and nothing of it is stored.",
-    },
-    Unreported {
-        kernels: &[RS, I8, FP8],
-        kind: "barrier",
-        source: "tma_store: if !op.is_source_needed() {",
-        copies: &[0],
-        reason: "The same, where TMA does not store C.",
-    },
-    Unreported {
-        kernels: &[
-            &["wgmma_bf16_nt_64x64", "wgmma_f16_nt_64x64"],
-            &["wgmma_bf16_nt_64x64_to_bf16", "wgmma_f16_nt_64x64_to_f16"],
-        ],
-        kind: "barrier",
-        source: "tma_store: if is_by_tma || self.elements.transposed {",
-        copies: &[3],
-        reason: "The same, where TMA does not store C.",
-    },
-    Unreported {
-        kernels: &[RS],
-        kind: "barrier",
-        source: "tma: } else if lane == 0 {",
-        copies: &[0],
-        reason: "The barrier of the warp before one lane releases a tile's last stage: blocks \
-            have one tile here, and load no more.",
-    },
-    Unreported {
-        kernels: &[RS, I8, FP8],
-        kind: "guard",
-        source: "warp_specialized: && unit.tile >= self.scheduler.data_parallel_tiles",
-        copies: &[0],
-        reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
-    },
-    Unreported {
-        kernels: &[SS, TO_16_BIT],
-        kind: "guard",
-        source: "warp_specialized: for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {",
-        copies: &[1],
-        reason: "Whether a work unit has an odd number of k-tiles: blocks have one here, and \
-                no warp waits for a stage too many.",
     },
     Unreported {
         kernels: &[&["pack_transposed_8", "pack_transposed_16"]],
@@ -479,19 +418,12 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The barrier before an epilogue tile is written again: blocks have one tile here.",
     },
     Unreported {
-        kernels: &[I8],
-        kind: "guard",
-        source: "partial_sums: while index < self.split.count {",
-        copies: &[1],
-        reason: "Whether a split is left: partial sums behind the last lie in the workspace here, \
-                and sanitizers judge accesses, not values.",
-    },
-    Unreported {
         kernels: &[&["gemm_i8_64x64_any", "gemm_i8_64x64_nt"]],
         kind: "guard",
         source: "partial_sums: while index < self.split.count {",
         copies: &[0],
-        reason: "The same.",
+        reason: "Whether a split is left: partial sums behind the last lie in the workspace here, \
+                and sanitizers judge accesses, not values.",
     },
     Unreported {
         kernels: &[&["gemm_i8_64x64_any", "gemm_i8_64x64_nt"]],
