@@ -132,8 +132,7 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// The tensor maps of a kernel with this tile configuration, in clusters of `multicast` blocks.
-    /// The copies that operands need are
-    /// added to `plan`, and their place to its workspace.
+    /// The copies that operands need are added to `plan`, and their place to its workspace.
     pub fn tensor_maps(
         &self,
         config: &TileConfig,

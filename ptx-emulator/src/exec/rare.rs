@@ -94,7 +94,7 @@ pub(super) fn lane_op(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, ma
             true
         }
         _ => match op.is_narrow() {
-            true => narrow(level, r, op, mask).is_some(),
+            true => on_words(level, r, op, mask).is_some(),
             false => simd::wide_lane_op(level, r, op, mask),
         },
     };
@@ -117,7 +117,7 @@ pub(super) fn lane_op(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, ma
 const NOTHING: Lanes32 = [0; LANES];
 
 /// An operation on words; none, with nothing done, where it has no code for all lanes at once.
-fn narrow(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> Option<()> {
+fn on_words(level: simd::Level, r: &mut Registers<'_>, op: &LaneOp, mask: u32) -> Option<()> {
     in_group!(op.function, simd::lane_op(level, r, op, mask))
 }
 
