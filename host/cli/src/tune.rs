@@ -163,6 +163,11 @@ fn search<T: GemmElement>(
     Ok((candidates, best))
 }
 
+/// The blocks of a cluster along m and n.
+fn cluster([m, n]: [u32; 2]) -> String {
+    format!("{m} × {n}")
+}
+
 fn print(
     to: &mut dyn Write,
     shape: Shape,
@@ -178,7 +183,7 @@ fn print(
     let least = candidates.first().map_or(1.0, |candidate| candidate.ms);
     let mut table = table::new(&[
         "kernel",
-        "multicast",
+        "cluster",
         "split-K",
         "check",
         "ms",
@@ -188,7 +193,7 @@ fn print(
     for candidate in candidates {
         table.add_row([
             candidate.choice.entry.into(),
-            candidate.choice.multicast().into(),
+            cluster(candidate.choice.cluster_shape().extents()).into(),
             candidate.choice.decomposition.to_string().into(),
             table::verdict(candidate.verdict.ok),
             table::number(Some(candidate.ms)),

@@ -5,6 +5,7 @@
 //! for the programs that depend on it.
 
 mod arguments;
+mod clusters;
 mod geometry;
 mod kernels;
 mod queue;
@@ -46,6 +47,7 @@ pub struct GpuEngine {
     allocations: Mutex<BTreeMap<u64, usize>>,
     /// The kernel that broke the context, once one has.
     broken_by: OnceLock<String>,
+    active_clusters: OnceLock<Option<[u32; 8]>>,
     /// What keeps the engine's own stream valid where it is another library's.
     _stream_owner: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -114,6 +116,7 @@ impl GpuEngine {
                 properties,
                 allocations: Mutex::default(),
                 broken_by: OnceLock::new(),
+                active_clusters: OnceLock::new(),
                 _stream_owner: owner,
             })
         };
@@ -253,6 +256,10 @@ impl Engine for GpuEngine {
 
     fn multiprocessors(&self) -> u32 {
         self.properties.multiprocessors
+    }
+
+    fn active_clusters(&self) -> Option<[u32; 8]> {
+        self.active_clusters_of_device()
     }
 
     fn free_memory(&self) -> Result<u64, EngineError> {

@@ -126,6 +126,12 @@ pub trait Engine: Send + Sync {
     /// Number of multiprocessors: how many blocks a grid-stride launch needs.
     fn multiprocessors(&self) -> u32;
 
+    /// The most clusters of 1 to 8 blocks with a multiprocessor each that run at the same time;
+    /// `None` where nothing tells.
+    fn active_clusters(&self) -> Option<[u32; 8]> {
+        None
+    }
+
     /// Device memory that can still be allocated, in bytes.
     fn free_memory(&self) -> Result<u64, EngineError>;
 

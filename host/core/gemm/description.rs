@@ -197,6 +197,7 @@ impl<T: GemmInput> Description<T> {
             tma_store: false,
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),
+            active_clusters: device.active_clusters,
             shared_bytes: device.shared_bytes(),
         }
     }

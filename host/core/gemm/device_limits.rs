@@ -4,12 +4,15 @@ use super::{PORTABLE, PlanError};
 use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::ptx;
+use kernels_gpu::gemm::planner::ActiveClusters;
 
 /// Where a product is to be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceLimits {
     /// Multiprocessors.
     pub multiprocessors: u32,
+    /// The clusters that it runs at the same time.
+    pub active_clusters: ActiveClusters,
     /// Compute capability.
     pub compute_capability: ComputeCapability,
     /// The generation of GPUs whose kernels compute the product, by its compute capability: that of
@@ -18,10 +21,11 @@ pub struct DeviceLimits {
 }
 
 impl DeviceLimits {
-    /// A device that runs the kernels of its own generation.
+    /// A device that runs the kernels of its own generation, and surely as many clusters.
     pub fn new(multiprocessors: u32, compute_capability: ComputeCapability) -> Self {
         DeviceLimits {
             multiprocessors,
+            active_clusters: ActiveClusters::estimate(multiprocessors),
             compute_capability,
             generation: compute_capability,
         }
@@ -29,7 +33,13 @@ impl DeviceLimits {
 
     /// The device of an engine.
     pub fn of(engine: &dyn Engine) -> Self {
-        DeviceLimits::new(engine.multiprocessors(), engine.compute_capability())
+        let limits = DeviceLimits::new(engine.multiprocessors(), engine.compute_capability());
+        DeviceLimits {
+            active_clusters: engine
+                .active_clusters()
+                .map_or(limits.active_clusters, ActiveClusters::new),
+            ..limits
+        }
     }
 
     /// The same device with the kernels of the generation `asked` for; with its own where none is.

@@ -83,7 +83,6 @@ impl Member {
                 boxes: [boxes(0, m, bm), boxes(1, n, bn)],
                 a_k_major: k_major[0].into(),
                 b_k_major: k_major[1].into(),
-                reserved: [0; 2],
             },
             output,
             k,

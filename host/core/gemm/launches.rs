@@ -159,7 +159,7 @@ fn parameters<T: GemmInput>(
                 ],
             ]
         }
-        TileScheduler::Persistent { config, params } => {
+        TileScheduler::Persistent { params, boxes, .. } => {
             let oriented = Oriented::of(description);
             // The range of split operands comes before all else.
             let workspace = match description.precision {
@@ -170,17 +170,17 @@ fn parameters<T: GemmInput>(
                     Param::WorkspaceAt(RANGE_BYTES)
                 }
             };
-            let maps = [Param::TensorMaps(oriented.tensor_maps(
-                config,
-                params.multicast,
-                plan,
-            ))];
+            let cluster = params.tiles.cluster();
+            let maps = Param::TensorMaps(oriented.tensor_maps(boxes, cluster, plan));
             let gemm = Param::Product(bytes(&oriented.product.params()));
             let scheduler = Param::Bytes(bytes(params));
             let common = [Param::Output, workspace, gemm, scheduler];
-            let [bm, bn, _] = config.tile;
-            let tile = [bm, bn, oriented.is_transposed.into()].map(Param::U32);
-            [[&maps[..], &common].concat(), [&common[..], &tile].concat()]
+            let boxes = Param::Bytes(bytes(boxes));
+            let is_transposed = Param::U32(oriented.is_transposed.into());
+            [
+                [&[maps], &common[..], &[boxes]].concat(),
+                [&common[..], &[is_transposed]].concat(),
+            ]
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::{self, GemmProblem, LINE_BYTES, OperandCopies};
-use kernels_gpu::gemm::tile_config::TileConfig;
+use kernels_gpu::gemm::scheduler::cluster_shape::ClusterShape;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
 use kernels_gpu::gemm::wgmma::{boxes::OperandBoxes, multicast, stage};
@@ -131,12 +131,12 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// The tensor maps of a kernel with this tile configuration, in clusters of `multicast` blocks.
-    /// The copies that operands need are added to `plan`, and their place to its workspace.
+    /// The tensor maps of a kernel whose operands come to stages in `boxes`, in clusters of this
+    /// shape. The copies that operands need are added to `plan`, and their place to its workspace.
     pub fn tensor_maps(
         &self,
-        config: &TileConfig,
-        multicast: u32,
+        boxes: &[OperandBoxes; 2],
+        cluster: ClusterShape,
         plan: &mut Plan,
     ) -> Vec<TensorMap> {
         let operands = [0, 1].map(|side| {
@@ -148,11 +148,11 @@ impl<T: GemmInput> Oriented<T> {
             operand
         });
         plan.launches.extend(self.copies(&operands));
-        let [m, n, _] = self.product.extents;
-        let [bm, bn, _] = config.tile;
+        // The blocks of a row of a cluster load A for each other, those of a column B.
+        let [of_b, of_a] = cluster.extents();
         let mut maps = vec![
-            operands[0].map(self.element_bytes(), [m, bm], 1),
-            operands[1].map(self.element_bytes(), [n, bn], multicast),
+            operands[0].map(self.element_bytes(), &boxes[0], of_a),
+            operands[1].map(self.element_bytes(), &boxes[1], of_b),
         ];
         maps.extend(self.output_map());
         maps
@@ -189,7 +189,9 @@ impl<T: GemmInput> Oriented<T> {
         }
         let extent = self.product.extents[side];
         let operand = Operand::stored(self, side);
-        Some(operand.map(self.element_bytes(), [extent, of_tile], 1))
+        let element_bytes = self.element_bytes();
+        let boxes = OperandBoxes::new(extent, of_tile, element_bytes as usize, operand.k_major, 1);
+        Some(operand.map(element_bytes, &boxes, 1))
     }
 
     /// Whether C can be stored by TMA.
@@ -243,24 +245,6 @@ impl<T: GemmInput> Oriented<T> {
         self.product.rows_begin_at(side, self.vector())
             && !self.is_copied_k_major(side)
             && !self.is_split()
-            && !self.is_copied_to_lines(side)
-    }
-
-    /// Whether it takes less time with a copy whose rows begin at lines of the L2 cache, though TMA
-    /// takes it as it lies. Elements of 8 bits are not copied for that: they take multicast
-    /// clusters, which load fewer lines.
-    fn is_copied_to_lines(&self, side: usize) -> bool {
-        if self.element_bytes() == 1 {
-            return false;
-        }
-        let alignment = self.alignment_of_rows(self.product.leading[side]);
-        let [m, n, k] = self.product.extents;
-        let [rows, others] = [[m, n], [n, m]][side];
-        planner::is_copied_to_lines(
-            alignment,
-            [rows, others, k, self.product.batch],
-            self.element_bytes(),
-        )
     }
 
     /// Elements of which a row of a copy is padded to a multiple: rows begin at lines of the L2
@@ -378,17 +362,9 @@ impl Operand {
         }
     }
 
-    /// Its map, for `extent` rows of A or columns of B, and tiles of `of_tile` of them that
-    /// `blocks` blocks of a cluster load together.
-    fn map(&self, element_bytes: u32, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
+    /// Its map, for boxes that `blocks` blocks of a cluster load together.
+    fn map(&self, element_bytes: u32, boxes: &OperandBoxes, blocks: u32) -> TensorMap {
         let bk = stage::block_k(element_bytes as usize) as u32;
-        let boxes = OperandBoxes::new(
-            extent,
-            of_tile,
-            element_bytes as usize,
-            self.k_major,
-            blocks,
-        );
         // An empty matrix cannot be mapped, and is not loaded.
         let vector = ROW_BYTES / element_bytes;
         let pitch = self.pitch.max(vector);

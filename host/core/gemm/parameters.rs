@@ -5,6 +5,7 @@ use kernels_gpu::gemm::GemmParams;
 use kernels_gpu::gemm::epilogue::fusion::FusionParams;
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
+use kernels_gpu::gemm::wgmma::boxes::OperandBoxes;
 use kernels_gpu::gemm::wgmma::float8::Float8Params;
 use kernels_gpu::gemm::wgmma::grouped::{GroupExtents, GroupParams, GroupTile};
 use kernels_gpu::gemm::wgmma::pack::{Pack, PackBoth};
@@ -30,7 +31,11 @@ const _: () = assert!(size_of::<FusionParams>() == 5 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for TileSchedulerParams {}
-const _: () = assert!(size_of::<TileSchedulerParams>() == 9 * 4);
+const _: () = assert!(size_of::<TileSchedulerParams>() == (15 + 4 * 2 + 8 + 2 * 2 + 3) * 4);
+
+// SAFETY: they are `repr(C)`, and their size is that of their fields.
+unsafe impl ByValue for [OperandBoxes; 2] {}
+const _: () = assert!(size_of::<[OperandBoxes; 2]>() == 2 * 4 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for Float8Params {}

@@ -58,16 +58,16 @@ pub struct Tuned {
     /// none, and plans whose last block does.
     #[serde(default)]
     pub reduction: u32,
-    /// Blocks of a cluster that load B by multicast. Older files have none.
+    /// Blocks along m and n of a multicast cluster. Older files have none.
     #[serde(default = "alone")]
-    pub multicast: u32,
+    pub cluster_shape: [u32; 2],
     /// Median time, in milliseconds.
     pub ms: f64,
 }
 
-/// [`Tuned::multicast`] of a plan without.
-const fn alone() -> u32 {
-    1
+/// [`Tuned::cluster_shape`] of a plan without.
+const fn alone() -> [u32; 2] {
+    [1; 2]
 }
 
 /// What goes wrong with the file.
@@ -207,7 +207,7 @@ impl Tuned {
                 ]
             }),
             reduction: stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
-            multicast: choice.multicast(),
+            cluster_shape: choice.cluster_shape().extents(),
             ms,
         }
     }
@@ -240,7 +240,7 @@ mod tests {
             splits: 1,
             cut: Some([1, 2, 3, 4, 5]),
             reduction: 0,
-            multicast: 1,
+            cluster_shape: [1; 2],
             ms,
         }
     }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_file_without_reductions_and_clusters_is_read() {
         let mut old = serde_json::to_value(tuned("one", 1, 1.0)).unwrap();
-        for field in ["reduction", "multicast"] {
+        for field in ["reduction", "cluster_shape"] {
             old.as_object_mut().unwrap().remove(field).unwrap();
         }
         assert_eq!(

@@ -145,7 +145,7 @@ fn shortlist<T: GemmElement>(
     all.retain(|(clocks, choice)| {
         let decomposition = choice.decomposition;
         let splits = (decomposition.splits(), decomposition.stream_k().is_some());
-        *clocks <= most && seen.insert((choice.entry, choice.multicast(), splits))
+        *clocks <= most && seen.insert((choice.entry, choice.cluster_shape().extents(), splits))
     });
     all.truncate(MAX_CANDIDATES);
     all

@@ -18,6 +18,8 @@
 //! The counters before the workspace are zero, and no other kernel uses them meanwhile. No extent
 //! is 0, but k may be.
 
+use super::scheduler::cluster_shape::ClusterShape;
+
 /// The constants of a kernel.
 pub trait Tile {
     /// Rows of the block tile.
@@ -52,9 +54,8 @@ pub struct TileConfig {
     pub threads: u32,
     /// See [`Tile::SHARED_BYTES`].
     pub shared_bytes: u32,
-    /// Blocks of the [multicast clusters](super::wgmma::multicast) that a launch may have; 1 is
-    /// without multicast.
-    pub clusters: &'static [u32],
+    /// Shapes of the [multicast clusters](super::wgmma::multicast) that a launch may have.
+    pub clusters: &'static [ClusterShape],
     /// See [`Tile::BLOCKS_PER_SM`].
     pub blocks_per_sm: u32,
     /// See [`Tile::PROMOTION_INTERVAL`].
@@ -74,15 +75,15 @@ impl TileConfig {
             tile: [T::BM as u32, T::BN as u32, T::BK as u32],
             threads: T::THREADS as u32,
             shared_bytes: T::SHARED_BYTES as u32,
-            clusters: &[1],
+            clusters: &[ClusterShape::ALONE],
             blocks_per_sm: T::BLOCKS_PER_SM,
             promotion_interval: T::PROMOTION_INTERVAL,
             layouts,
         }
     }
 
-    /// The same in multicast clusters of any of these numbers of blocks: 1 or powers of two.
-    pub(crate) const fn in_clusters(self, clusters: &'static [u32]) -> Self {
+    /// The same in multicast clusters of any of these shapes.
+    pub(crate) const fn in_clusters(self, clusters: &'static [ClusterShape]) -> Self {
         TileConfig { clusters, ..self }
     }
 }

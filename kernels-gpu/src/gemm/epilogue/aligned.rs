@@ -195,7 +195,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// Whether [`store_aligned`](Self::store_aligned) stores the results.
     #[inline(always)]
     pub fn is_aligned(&self) -> bool {
-        self.scheduler.tma_store == 0
+        self.tma_store == 0
             && !self.elements.transposed
             && !self.op.is_source_needed()
             && !self.op.has_finish()

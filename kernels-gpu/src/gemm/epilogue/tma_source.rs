@@ -96,7 +96,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// Whether the source comes by TMA.
     #[inline(always)]
     pub fn loads_source(&self) -> bool {
-        self.scheduler.tma_store != 0 && self.op.is_source_needed()
+        self.tma_store != 0 && self.op.is_source_needed()
     }
 
     /// Starts the loads of the source for the first epilogue tiles of `boxes`.

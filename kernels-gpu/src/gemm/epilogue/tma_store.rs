@@ -10,7 +10,7 @@ use super::output_elements::{EIGHT_REGISTERS, OutputElements, first, offset};
 use super::output_op::OutputOp;
 use crate::gemm::element::Output;
 use crate::gemm::reduction::partial_sums::Accumulators;
-use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};
+use crate::gemm::scheduler::persistent::TileCoord;
 use crate::gemm::wgmma::stage::{ROW_BYTES, TensorMaps, WARPGROUP, WM};
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
@@ -60,8 +60,8 @@ pub struct TmaEpilogue<'a, C, Op> {
     pub op: Op,
     /// The elements of C. Those of a C that lies column by column have 4 bytes.
     pub elements: OutputElements<'a, C>,
-    /// The tile scheduler's parameters, which say whether TMA can store C.
-    pub scheduler: &'a TileSchedulerParams,
+    /// 1 where TMA can store C.
+    pub tma_store: u32,
     /// The tensor maps, of which C's is used.
     pub maps: *const TensorMaps,
     /// [`BYTES`] bytes of shared memory, or those of [`aligned`](super::aligned).
@@ -133,9 +133,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// # Safety
     /// TMA can store C, and the operator has neither a source nor a
     /// [last step](OutputOp::finish). All 128 threads of
-    /// the warpgroup execute it together, and its MMAs have been waited for. `elements`,
-    /// `scheduler` and `maps` are those of the kernel. No other warpgroup stores these rows and
-    /// epilogue tiles.
+    /// the warpgroup execute it together, and its MMAs have been waited for. `elements`
+    /// and `maps` are those of the kernel. No other warpgroup stores these rows and epilogue tiles.
     #[inline(always)]
     pub unsafe fn store<S: Accumulator>(
         &self,
@@ -238,7 +237,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             values[register] = op.scale(values[register]);
         }
         let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
-        let is_by_tma = !ANY || self.scheduler.tma_store != 0;
+        let is_by_tma = !ANY || self.tma_store != 0;
         let has_source = ANY && op.is_source_needed();
         // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
         // contents before the writes, or those of the lines. Each further one orders what threads

@@ -11,6 +11,7 @@ use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::epilogue::staged::{self, StagedOutput};
 use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums;
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use crate::gemm::tile_config::TileConfig;
 use cuda_std::prelude::*;
@@ -239,7 +240,7 @@ pub(super) const fn config<T: MmaTile>(
         } else {
             epilogue as u32
         },
-        clusters: &[1],
+        clusters: &[ClusterShape::ALONE],
         blocks_per_sm: T::MIN_BLOCKS,
         promotion_interval: None,
         layouts,

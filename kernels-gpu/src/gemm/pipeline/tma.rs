@@ -32,8 +32,9 @@ pub struct Pipeline<S: Stages> {
     index: u32,
     /// Passes through all stages, modulo 2: the parity of the phase to wait for.
     parity: u32,
-    /// Blocks whose producers fill each other's stages.
-    multicast: u32,
+    /// The ranks in the cluster of the blocks whose producers fill this block's stages, as bits; 0
+    /// where that is this block alone.
+    producers: u32,
     stages: PhantomData<S>,
 }
 
@@ -45,24 +46,24 @@ impl<S: Stages> Pipeline<S> {
             base,
             index: 0,
             parity: 0,
-            multicast: 1,
+            producers: 0,
             stages: PhantomData,
         }
     }
 
-    /// The same in a cluster of `blocks` blocks, 1 or a power of two, whose producers fill each
-    /// other's stages.
+    /// The same in a cluster, where the producers of the blocks of these ranks, as bits, fill this
+    /// block's stages, and its own theirs; 0 without a cluster.
     #[inline(always)]
-    pub fn with_multicast(self, blocks: u32) -> Self {
+    pub fn with_producers(self, ranks: u32) -> Self {
         const { assert!(S::MULTICAST) };
         Pipeline {
-            multicast: blocks,
+            producers: ranks,
             ..self
         }
     }
 
     /// Initialises the barriers. A stage is empty when `consumer_warps` warps have released it,
-    /// those of all blocks whose producers fill it.
+    /// those of all blocks whose stages this block's producer fills.
     ///
     /// # Safety
     /// One thread of the block calls this, before any other use of the barriers. A barrier of the
@@ -153,7 +154,7 @@ impl<S: Stages> Pipeline<S> {
     pub fn current(&self) -> ConsumerStage<S> {
         ConsumerStage {
             empty: self.empty(),
-            multicast: self.multicast,
+            producers: self.producers,
             stages: PhantomData,
         }
     }
@@ -174,14 +175,14 @@ impl<S: Stages> Pipeline<S> {
 /// A stage that a consumer warp reads, and releases afterwards.
 pub struct ConsumerStage<S: Stages> {
     empty: Barrier,
-    /// See [`Pipeline::multicast`].
-    multicast: u32,
+    /// See [`Pipeline::producers`].
+    producers: u32,
     stages: PhantomData<S>,
 }
 
 impl<S: Stages> ConsumerStage<S> {
     /// Releases the stage: one lane of the warp arrives at the empty barrier. Where several blocks
-    /// fill the stage, one lane for each block arrives at that block's barrier.
+    /// fill the stage, one lane for each of them arrives at that block's barrier.
     ///
     /// # Safety
     /// All lanes of the warp execute this together, once for each time that the stage was full, and
@@ -189,15 +190,15 @@ impl<S: Stages> ConsumerStage<S> {
     #[inline(always)]
     pub unsafe fn release(&self) {
         // SAFETY: the contract says that the warp has read the stage and arrives once a phase, as
-        // `init` counts. Lane `i < multicast` arrives at the barrier of the block of rank `i`,
-        // which exists until its `producer_tail` has waited for this arrival.
+        // `init` counts. Lane `i` arrives at the barrier of the block of rank `i`, which exists
+        // until its `producer_tail` has waited for this arrival.
         unsafe {
             let lane = warp::lane_id();
             if S::MULTICAST {
                 // Predicates, and no branch among the MMAs.
-                let rank = lane & (self.multicast - 1);
-                let is_remote = self.multicast > 1 && lane < self.multicast;
-                self.empty.arrive_if(self.multicast == 1 && lane == 0);
+                let is_remote = self.producers >> lane & 1 == 1;
+                let rank = if is_remote { lane } else { 0 };
+                self.empty.arrive_if(self.producers == 0 && lane == 0);
                 ClusterBarrier::of(self.empty, rank).arrive_release_cta_if(is_remote);
             } else if lane == 0 {
                 self.empty.arrive();

@@ -9,9 +9,9 @@
 //! The constants are fitted to times on an H200: those of GEMVs to
 //! `results/h200/tuning/ways-*.txt`, those of f32, f64 and `wgmma` to times of GEMMs drawn at
 //! random, whose operands are not in the cache (278 of f32, `f32-fit.txt`; 75 of f64,
-//! `f64-fit.txt`; 171 of bf16 and TF32, `wgmma-fit.txt`). Where the costs of f32 are fitted to four
+//! `f64-fit.txt`; 156 of bf16 and TF32, `wgmma-fit.txt`). Where the costs of f32 are fitted to four
 //! fifths of its GEMMs, the planner's choice takes 1.012 times as long as the fastest for the
-//! others; in f64, for 40 others, 1.011 times; of `wgmma`, for the half that is not fitted, 1.028
+//! others; in f64, for 40 others, 1.011 times; of `wgmma`, for the half that is not fitted, 1.033
 //! times: geometric means. What GEMV T loses when it reads again is fitted to its times since
 //! blocks that read the same start side by side. Other GPUs have other rates, but much the same
 //! ratios.
@@ -19,10 +19,11 @@
 mod gemv;
 mod persistent;
 
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::tile_config::TileConfig;
 pub(super) use gemv::GemvCost;
 pub(super) use persistent::*;
-pub use persistent::{LINE_BYTES, is_copied_to_lines, row_alignment};
+pub use persistent::{LINE_BYTES, row_alignment};
 
 /// What launches of one kind take.
 #[derive(Clone, Copy)]
@@ -274,12 +275,17 @@ impl TileCost {
         }
     }
 
-    /// That of a tile configuration, in multicast clusters of `multicast` blocks.
-    pub fn of(costs: &[TileCost], config: &TileConfig, multicast: u32) -> Self {
+    /// That of a tile configuration in multicast clusters: of as many blocks, or of the next fewer
+    /// with costs.
+    pub fn of(costs: &[TileCost], config: &TileConfig, cluster: ClusterShape) -> Self {
         let [bm, bn, _] = config.tile;
-        let of = |cost: &&TileCost| cost.tile == [bm, bn, multicast];
-        let known = costs.iter().find(of).or(costs.last());
-        *known.expect("each kind of tiles has costs")
+        let [first, last] = [[bm, bn, 1], [bm, bn, cluster.blocks()]];
+        let known = costs
+            .iter()
+            .filter(|cost| (first..=last).contains(&cost.tile));
+        *known
+            .max_by_key(|cost| cost.tile)
+            .expect("each kind of tiles has costs")
     }
 
     /// The time of `blocks` blocks on one SM, over that of a block that keeps the whole SM busy.

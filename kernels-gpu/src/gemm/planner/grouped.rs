@@ -2,6 +2,7 @@
 
 use super::cost::{self, PERSISTENT, TileCost};
 use super::{GemmProblem, KernelSet};
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
 
 impl KernelSet {
     /// Clocks of the plan with the least predicted time; `None` where no kernel takes the problem.
@@ -18,7 +19,7 @@ impl KernelSet {
         blocks: impl Iterator<Item = [u64; 2]>,
         bytes: f64,
     ) -> Option<f64> {
-        let cost = TileCost::of(self.persistent_costs, self.grouped?, 1);
+        let cost = TileCost::of(self.persistent_costs, self.grouped?, ClusterShape::ALONE);
         let of_block = |[tiles, k_tiles]: [u64; 2]| {
             k_tiles as f64 * cost.k_tile + tiles as f64 * cost.epilogue
         };

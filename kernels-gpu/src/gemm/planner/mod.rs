@@ -20,12 +20,14 @@ mod grouped;
 pub mod kernel_set;
 mod persistent;
 
-pub use cost::{LINE_BYTES, is_copied_to_lines, row_alignment};
+pub use cost::{LINE_BYTES, row_alignment};
 pub use kernel_set::{KernelSet, OperandCopies};
 
+use super::scheduler::cluster_shape::ClusterShape;
 use super::scheduler::persistent::{ReductionMode, TileSchedulerParams};
 use super::simt::promotion;
 use super::tile_config::TileConfig;
+use super::wgmma::boxes::OperandBoxes;
 use core::fmt;
 
 /// A GEMM to plan, and the device that computes it.
@@ -54,9 +56,64 @@ pub struct GemmProblem {
     pub batch: u32,
     /// SMs of the device.
     pub multiprocessors: u32,
+    /// The clusters that it runs at the same time.
+    pub active_clusters: ActiveClusters,
     /// The most dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
 }
+
+/// The most clusters of blocks with an SM each that run at the same time. The SMs of a cluster are
+/// neighbours, in GPCs of different sizes: clusters of 2 always fit, and of larger ones some GPCs
+/// have a remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ActiveClusters {
+    /// By the blocks of a cluster, from 1 on.
+    of_blocks: [u32; Self::MAX_BLOCKS as usize],
+}
+
+impl ActiveClusters {
+    /// The most blocks of a cluster that every device with clusters runs (CUDA C++ Programming
+    /// Guide, "Thread Block Clusters").
+    pub const MAX_BLOCKS: u32 = 8;
+
+    /// Those that a device tells, by the blocks of a cluster, from 1 on.
+    pub const fn new(of_blocks: [u32; Self::MAX_BLOCKS as usize]) -> Self {
+        ActiveClusters { of_blocks }
+    }
+
+    /// Those that surely run on a device of `multiprocessors` SMs: clusters of more than 2 blocks
+    /// on three quarters of them. An H200 runs 30 clusters of 4 on its 132, and 22 of 5.
+    pub fn estimate(multiprocessors: u32) -> Self {
+        let of = |blocks: u32| match blocks {
+            ..=2 => multiprocessors / blocks,
+            _ => multiprocessors / 4 * 3 / blocks,
+        };
+        Self::new(core::array::from_fn(|index| of(index as u32 + 1)))
+    }
+
+    /// Those of `blocks` blocks.
+    pub fn of(&self, blocks: u32) -> u32 {
+        let known = self.of_blocks.get(blocks as usize - 1);
+        known.copied().unwrap_or(0)
+    }
+}
+
+/// The device that costs were measured on.
+#[cfg(test)]
+const H200: GemmProblem = GemmProblem {
+    extents: [4096; 3],
+    transposed: [false; 2],
+    vectors: [true; 2],
+    aligned_rows: [true; 2],
+    row_alignment: [128; 2],
+    fused: false,
+    c_vectors: true,
+    tma_store: true,
+    batch: 1,
+    multiprocessors: 132,
+    active_clusters: ActiveClusters::new([132, 66, 39, 30, 22, 17, 15, 15]),
+    shared_bytes: 227 << 10,
+};
 
 /// How to launch a GEMM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +186,10 @@ pub enum TileScheduler {
     Persistent {
         /// The kernel.
         config: &'static TileConfig,
-        /// The kernel's parameters beside those of the GEMM.
+        /// The parameters of its tile scheduler.
         params: TileSchedulerParams,
+        /// How the rows of A and the columns of B come to stages.
+        boxes: [OperandBoxes; 2],
     },
 }
 
@@ -163,11 +222,11 @@ impl GemmPlan {
         }
     }
 
-    /// Blocks of its [multicast clusters](super::wgmma::multicast); 1 without.
-    pub const fn multicast(&self) -> u32 {
-        match self.scheduler {
-            TileScheduler::Grid => 1,
-            TileScheduler::Persistent { params, .. } => params.multicast,
+    /// The shape of its [multicast clusters](super::wgmma::multicast).
+    pub const fn cluster_shape(&self) -> ClusterShape {
+        match &self.scheduler {
+            TileScheduler::Grid => ClusterShape::ALONE,
+            TileScheduler::Persistent { params, .. } => params.tiles.cluster(),
         }
     }
 }

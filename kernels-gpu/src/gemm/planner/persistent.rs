@@ -2,14 +2,17 @@
 //! [persistent tile scheduler](crate::gemm::scheduler::persistent).
 
 use super::cost::{self, CLUSTER, KERNEL_BESIDE, PERSISTENT, TileCost};
-use super::{Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch, StreamK};
-use super::{ReductionMode, TileScheduler, TileSchedulerParams};
+use super::{ActiveClusters, Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch};
+use super::{ReductionMode, StreamK, TileScheduler, TileSchedulerParams};
 use crate::gemm::copy::layout;
 use crate::gemm::mma::split::TERMS;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::scheduler::GROUP_M;
-use crate::gemm::scheduler::persistent::{GROUP_M_ONE_WAVE, TileGrid, counters};
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
+use crate::gemm::scheduler::fast_divmod::FastDivmod;
+use crate::gemm::scheduler::persistent::{self as scheduler, GROUP_M_ONE_WAVE, TileGrid, counters};
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::boxes::OperandBoxes;
 use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
@@ -20,33 +23,39 @@ pub(super) fn candidates(
     problem: &GemmProblem,
 ) -> impl Iterator<Item = (f64, GemmPlan)> {
     let clusters = config.clusters.iter();
-    clusters.flat_map(move |&multicast| in_clusters(kernels, config, multicast, problem))
+    clusters.flat_map(move |&cluster| in_clusters(kernels, config, cluster, problem))
 }
 
-/// The plans of a tile configuration in multicast clusters of `multicast` blocks.
+/// The plans of a tile configuration in multicast clusters of one shape.
 fn in_clusters(
     kernels: &KernelSet,
     config: &'static TileConfig,
-    multicast: u32,
+    cluster: ClusterShape,
     problem: &GemmProblem,
 ) -> impl Iterator<Item = (f64, GemmPlan)> + use<> {
     let [m, n, k] = problem.extents;
     let [bm, bn, bk] = config.tile;
-    let most_tiles = [m.div_ceil(bm) + 1, n.div_ceil(bn), problem.batch].map(f64::from);
+    let [cluster_m, cluster_n] = cluster.extents();
+    let most_tiles = [
+        m.div_ceil(bm) + cluster_m,
+        n.div_ceil(bn) + cluster_n,
+        problem.batch,
+    ];
+    let most_tiles = most_tiles.map(f64::from);
     let are_counted = most_tiles.into_iter().product::<f64>() < f64::from(i32::MAX);
-    let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_cluster(multicast);
+    let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_clusters(cluster);
     let tile = Tile {
         config,
-        multicast,
-        cost: TileCost::of(kernels.persistent_costs, config, multicast),
+        tiles,
+        cost: TileCost::of(kernels.persistent_costs, config, cluster),
         problem: *problem,
         k_tiles: k_tiles(k, bk as usize),
         splits_operands: kernels.splits_operands,
         l2_lines_per_clock: kernels.l2_lines_per_clock,
     };
     let reduce = kernels.reduce.0;
-    let sms = problem.multiprocessors.max(1);
-    let grids = are_counted.then(|| grids(multicast, tiles.count(), tile.k_tiles, sms));
+    let active = problem.active_clusters;
+    let grids = are_counted.then(|| grids(cluster, tiles.count(), tile.k_tiles, active));
     let grids = grids.into_iter().flatten();
     // The reduction kernel does not know whether the partial sums were computed, and no operator
     // but the linear combination.
@@ -62,8 +71,8 @@ fn in_clusters(
 #[derive(Clone, Copy)]
 struct Tile {
     config: &'static TileConfig,
-    /// Blocks of a multicast cluster.
-    multicast: u32,
+    /// All tiles, and the multicast clusters that compute them.
+    tiles: TileGrid<FastDivmod>,
     cost: TileCost,
     problem: GemmProblem,
     /// k-tiles of a tile.
@@ -92,45 +101,18 @@ struct PersistentGrid {
     reduction: ReductionMode,
 }
 
-/// The most blocks of a cluster that every device with clusters runs (CUDA C++ Programming Guide,
-/// "Thread Block Clusters").
-const MAX_CLUSTER: u32 = 8;
-
-/// Whether `clusters` clusters surely run at the same time. The SMs of a cluster are neighbours, in
-/// GPCs of different sizes: clusters of 2 always fit, and of larger ones some GPCs have a
-/// remainder. On an H200, 24 clusters of 4 fit; 24 of 5 and 32 of 4 do not.
-const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
-    match blocks {
-        ..=2 => clusters * blocks <= sms,
-        3..=MAX_CLUSTER => clusters * blocks <= sms / 4 * 3,
-        _ => false,
-    }
-}
-
-/// The most blocks in clusters of `multicast` blocks that surely run at the same time.
-const fn co_resident(multicast: u32, sms: u32) -> u32 {
-    let mut clusters = sms / multicast;
-    while clusters > 1 && !clusters_fit(clusters, multicast, sms) {
-        clusters -= 1;
-    }
-    match clusters {
-        0 => multicast,
-        _ => clusters * multicast,
-    }
-}
-
 /// The grids that are tried, in this order: stream-K of the tiles of the last, partial
 /// wave, with each reduction that can follow; head and tail splits; data-parallel.
 ///
 /// A reduction kernel, clusters, and head and tail splits need that all tiles are stream-K tiles.
 /// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
 fn grids(
-    multicast: u32,
+    cluster: ClusterShape,
     tiles: u32,
     k_tiles: u32,
-    sms: u32,
+    active: ActiveClusters,
 ) -> impl Iterator<Item = PersistentGrid> {
-    let sms = co_resident(multicast, sms);
+    let sms = active.of(cluster.blocks()).max(1) * cluster.blocks();
     let blocks = tiles.min(sms);
     let data_parallel = PersistentGrid {
         tiles,
@@ -142,9 +124,9 @@ fn grids(
     };
     let in_full_waves = tiles / sms * sms;
     let in_last_wave = tiles - in_full_waves;
-    let max_splits = match multicast {
-        1 => sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles),
-        _ => 1,
+    let max_splits = match cluster.is_multicast() {
+        false => sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles),
+        true => 1,
     };
     let stream_k = (2..=max_splits).flat_map(move |splits| {
         let by_last_block = PersistentGrid {
@@ -154,7 +136,7 @@ fn grids(
             ..data_parallel
         };
         let all = in_full_waves == 0;
-        let fit = all && clusters_fit(in_last_wave, splits, sms);
+        let fit = all && in_last_wave <= active.of(splits);
         [
             Some(ReductionMode::LastBlock),
             all.then_some(ReductionMode::Kernel),
@@ -168,7 +150,7 @@ fn grids(
         })
     });
     let idle = sms - blocks;
-    let has_tails = multicast == 1 && k_tiles > 1 && (1..tiles).contains(&idle);
+    let has_tails = !cluster.is_multicast() && k_tiles > 1 && (1..tiles).contains(&idle);
     let with_tails = has_tails.then(|| PersistentGrid {
         data_parallel: 0,
         blocks: 2 * tiles,
@@ -198,7 +180,7 @@ impl Tile {
             self.cost
                 .tiles(self.config, tiles, [work, self.cost.epilogue], 0.0);
         let mut clocks = PERSISTENT.start + epilogues;
-        if self.multicast > 1 {
+        if self.tiles.cluster().is_multicast() {
             clocks += cost::CLUSTER_BARRIER;
         }
         if grid.stream_k_tiles() > 0 {
@@ -240,7 +222,8 @@ impl Tile {
     fn k_tile_clocks(&self, grid: &PersistentGrid) -> f64 {
         let [bm, bn, _] = self.config.tile;
         let [m, n, _] = self.problem.extents;
-        let rows = [m.min(bm), n.min(bn) / self.multicast];
+        let [share_b, share_a] = self.tiles.cluster().extents();
+        let rows = [m.min(bm) / share_a, n.min(bn) / share_b];
         let lines =
             |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
@@ -319,6 +302,20 @@ impl Tile {
         }
     }
 
+    /// How the rows of A and the columns of B come to stages. The blocks of a row of a cluster load
+    /// A for each other, those of a column B.
+    fn boxes(&self) -> [OperandBoxes; 2] {
+        let [m, n, _] = self.problem.extents;
+        let [bm, bn, bk] = self.config.tile;
+        let element_bytes = ROW_BYTES / bk as usize;
+        let [of_b, of_a] = self.tiles.cluster().extents();
+        let [a, b] = self.config.layouts.map(|of| of == layout::K_MAJOR);
+        [
+            OperandBoxes::new(m, bm, element_bytes, a, of_a),
+            OperandBoxes::new(n, bn, element_bytes, b, of_b),
+        ]
+    }
+
     /// What is launched for a grid, with `reduce` as the reduction kernel.
     fn plan(&self, grid: &PersistentGrid, reduce: &'static str) -> GemmPlan {
         let [bm, bn, bk] = self.config.tile;
@@ -331,10 +328,11 @@ impl Tile {
         let has_workspace = stream_k_tiles > 0 && grid.reduction != ReductionMode::Cluster;
         let first_k_tiles = self.first_k_tiles(grid);
         let is_one_wave = grid.data_parallel == grid.tiles && grid.blocks == grid.tiles;
+        let cluster = self.tiles.cluster();
         GemmPlan {
             cluster_size: match grid.reduction {
                 ReductionMode::Cluster => grid.splits,
-                _ => self.multicast,
+                _ => cluster.blocks(),
             },
             shared_bytes: self.config.shared_bytes,
             decomposition: match stream_k_tiles {
@@ -352,20 +350,23 @@ impl Tile {
             scheduler: TileScheduler::Persistent {
                 config: self.config,
                 params: TileSchedulerParams {
-                    batch: self.problem.batch,
-                    data_parallel_tiles: grid.data_parallel,
-                    splits: grid.splits,
-                    head_k_tiles: self.head(grid),
-                    tma_store: self.problem.tma_store.into(),
-                    reduction: grid.reduction,
-                    group_m: if is_one_wave {
-                        GROUP_M_ONE_WAVE.max(self.multicast)
+                    tiles: self.tiles.with_group_m(if is_one_wave {
+                        GROUP_M_ONE_WAVE.max(cluster.extents()[0])
                     } else {
                         GROUP_M
-                    },
-                    multicast: self.multicast,
+                    }),
+                    stream_k: scheduler::StreamK::new(
+                        self.k_tiles,
+                        [grid.data_parallel, stream_k_tiles],
+                        grid.splits,
+                        grid.blocks,
+                    )
+                    .with_head(self.head(grid)),
+                    tma_store: self.problem.tma_store.into(),
+                    reduction: grid.reduction,
                     partial_sums_offset: (partial_sums_offset / 4) as u32,
                 },
+                boxes: self.boxes(),
             },
             reduction: (grid.reduction == ReductionMode::Kernel).then(|| ReductionLaunch {
                 entry: reduce,

@@ -190,7 +190,7 @@ unsafe fn store<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     }
 }
 
-/// The body of the kernels, for tiles of `bm` × `bn` elements.
+/// The body of the kernels.
 ///
 /// # Safety
 /// As for the kernels.
@@ -199,10 +199,10 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     (c, workspace): (*mut C, *mut f32),
     params: &GemmParams<f32>,
     scheduler: &TileSchedulerParams,
-    [bm, bn]: [u32; 2],
     transposed: bool,
 ) {
     griddepcontrol::launch_dependents();
+    let [bm, bn] = scheduler.tiles.tile();
     let consumers = bm / WM as u32;
     let vectors = vectors(bn as usize) as u32;
     let (vector, rest) = (
@@ -210,7 +210,7 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
         thread::block_idx_x() / vectors,
     );
     let (consumer, tile) = (rest % consumers, rest / consumers);
-    let coord = scheduler.tiles([params.m, params.n], [bm, bn]).coord(tile);
+    let coord = scheduler.tiles.coord(tile);
     let coord = TileCoord {
         row: coord.row + consumer * WM as u32,
         ..coord
@@ -218,7 +218,7 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     let split = Split {
         tile,
         index: 0,
-        count: scheduler.splits,
+        count: scheduler.stream_k.splits,
     };
     let of_consumer = [consumer as usize, consumers as usize];
     let workspace = workspace.wrapping_add(scheduler.partial_sums_offset as usize);
@@ -230,7 +230,7 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     };
     // Rows of a C that TMA can store begin at multiples of 16 bytes.
     let as_vec2s = scheduler.tma_store != 0 && !transposed;
-    let splits = scheduler.splits;
+    let splits = scheduler.stream_k.splits;
     let (warpgroup, all) = (
         thread::thread_idx_x() / WARPGROUP as u32,
         warpgroups(splits),
@@ -259,23 +259,20 @@ macro_rules! kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `c`, `workspace`, `params` and `scheduler` are those of the launch before, whose
-            /// tiles have `bm` × `bn` elements. `transposed` is 1 where C lies column by column,
-            /// and 0 elsewhere. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
+            /// `c`, `workspace`, `params` and `scheduler` are those of the launch before.
+            /// `transposed` is 1 where C lies column by column, and 0 elsewhere. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
             #[cuda_std::kernel(max_threads = MAX_THREADS, min_blocks = RESIDENT)]
             pub unsafe fn $name(
                 c: *mut $element,
                 workspace: *mut f32,
                 params: GemmParams<f32>,
                 scheduler: TileSchedulerParams,
-                bm: u32,
-                bn: u32,
                 transposed: u32,
             ) {
                 // SAFETY: this kernel has the contract of `body`.
                 unsafe {
                     body::<_, LinearCombination<f32>>(
-                        (c, workspace), &params, &scheduler, [bm, bn], transposed != 0,
+                        (c, workspace), &params, &scheduler, transposed != 0,
                     )
                 }
             }

@@ -7,6 +7,45 @@
 //! Granlund and Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994. The
 //! name is CUTLASS's.
 
+/// How numbers less than 2³¹ are divided by a divisor.
+pub trait Divmod: Copy {
+    /// Division by `divisor`; by 1 where it is 0.
+    fn by(divisor: u32) -> Self;
+
+    /// Quotient and remainder of `x` by `divisor`, that of [`by`](Self::by).
+    fn divmod(self, x: u32, divisor: u32) -> (u32, u32);
+}
+
+/// By a division: nothing is known before.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainDivmod;
+
+impl Divmod for PlainDivmod {
+    #[inline(always)]
+    fn by(_divisor: u32) -> Self {
+        PlainDivmod
+    }
+
+    #[inline(always)]
+    fn divmod(self, x: u32, divisor: u32) -> (u32, u32) {
+        let divisor = divisor.max(1);
+        (x / divisor, x % divisor)
+    }
+}
+
+impl Divmod for FastDivmod {
+    #[inline(always)]
+    fn by(divisor: u32) -> Self {
+        FastDivmod::new(divisor)
+    }
+
+    #[inline(always)]
+    fn divmod(self, x: u32, divisor: u32) -> (u32, u32) {
+        FastDivmod::divmod(self, x, divisor)
+    }
+}
+
 /// Division of numbers less than 2³¹ by a divisor d. With L = ⌈log₂ d⌉, the quotient of x is
 /// ⌊x · ⌈2³¹⁺ᴸ / d⌉ / 2³¹⁺ᴸ⌋.
 #[repr(C)]

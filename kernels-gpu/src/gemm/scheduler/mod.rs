@@ -13,6 +13,7 @@
 //! Both number the tiles in groups of rows of tiles, column by column in a group: blocks that run
 //! at the same time then share rows of A and columns of B in the L2 cache.
 
+pub mod cluster_shape;
 pub mod fast_divmod;
 pub mod grid;
 #[cfg(sm_90a)]
@@ -39,15 +40,3 @@ impl Split {
 
 /// Rows of tiles in a group of the rasterisation: Triton's `GROUP_M`.
 pub const GROUP_M: u32 = 8;
-
-/// The rasterisation: row and column of a tile, counted in tiles, of `tiles_m` × `tiles_n` tiles in
-/// groups of `group_m` rows.
-#[inline(always)]
-fn rasterize(tile: u32, [tiles_m, tiles_n]: [u32; 2], group_m: u32) -> [u32; 2] {
-    // Divisors are positive where there is a tile.
-    let first = tile / (group_m * tiles_n).max(1) * group_m;
-    // The last group may have fewer rows.
-    let rows = group_m.min(tiles_m - first).max(1);
-    let within = tile - first * tiles_n;
-    [first + within % rows, within / rows]
-}

@@ -19,7 +19,9 @@
 //! the L2 cache. Work units that begin at any offset do not (Osama, Merrill, Cecka, Garland and
 //! Owens, "Stream-K", PPoPP 2023).
 
-use super::{GROUP_M, Split, rasterize};
+use super::cluster_shape::ClusterShape;
+use super::fast_divmod::{Divmod, FastDivmod, PlainDivmod};
+use super::{GROUP_M, Split};
 
 /// GROUP_M of GEMMs whose tiles are computed in one wave. Neighbours along a row of tiles then load
 /// the same rows of A at the same time. The L2 cache, from which all blocks then load much at a
@@ -41,41 +43,22 @@ pub enum ReductionMode {
 }
 
 /// Parameters of the tile scheduler, passed by value beside
-/// [`GemmParams`](crate::gemm::GemmParams).
+/// [`GemmParams`](crate::gemm::GemmParams). The host computes them: a kernel has few registers for
+/// what it needs until its end.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileSchedulerParams {
-    /// Matrices in the batch.
-    pub batch: u32,
-    /// Data-parallel tiles, which come first.
-    pub data_parallel_tiles: u32,
-    /// Splits of each stream-K tile: at least 1, at most its number of k-tiles.
-    pub splits: u32,
-    /// k-tiles of the head split where a stream-K tile has a head and a tail split: fewer than all.
-    /// `splits` is 2 then. Otherwise 0.
-    pub head_k_tiles: u32,
+    /// The tiles of C.
+    pub tiles: TileGrid<FastDivmod>,
+    /// Their decomposition into work units.
+    pub stream_k: StreamK<FastDivmod>,
     /// 1 where TMA can store C: it, its rows and its matrices begin at multiples of 16 bytes.
     pub tma_store: u32,
     /// What reduces the partial sums.
     pub reduction: ReductionMode,
-    /// GROUP_M: rows of tiles in a group of the rasterisation, a multiple of `multicast`.
-    pub group_m: u32,
-    /// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast), whose tiles are
-    /// data-parallel; 1 without multicast.
-    pub multicast: u32,
     /// Offset of the partial sums in the workspace, in elements. With
     /// [`ReductionMode::LastBlock`], the [`counters`] of the stream-K tiles lie before them.
     pub partial_sums_offset: u32,
-}
-
-impl TileSchedulerParams {
-    /// The tiles of C of m × n elements. Tiles have `tile` = BM × BN elements.
-    #[inline(always)]
-    pub const fn tiles(&self, [m, n]: [u32; 2], tile: [u32; 2]) -> TileGrid {
-        TileGrid::new([m, n], tile, self.batch)
-            .for_cluster(self.multicast)
-            .with_group_m(self.group_m)
-    }
 }
 
 /// `number` rounded up to a multiple of `multiple`, a power of two: a kernel begins sooner without
@@ -90,17 +73,27 @@ pub const fn counters(stream_k_tiles: u32, consumers: usize) -> u64 {
     stream_k_tiles as u64 * consumers as u64
 }
 
-/// The tiles of C, in the order of their numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct TileGrid {
+/// The tiles of C, in the order of their numbers. `D` divides: a launch knows the divisors.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileGrid<D = PlainDivmod> {
     /// BM and BN.
     tile: [u32; 2],
-    /// Tiles of a matrix along m and n.
-    tiles_m: u32,
-    tiles_n: u32,
+    /// Clusters of a matrix along m and n.
+    clusters: [u32; 2],
+    /// Tiles of a matrix.
+    of_matrix: u32,
     batch: u32,
-    /// Rows of tiles in a group.
-    group_m: u32,
+    /// Rows of clusters in a group of the rasterisation, in the last group, and the clusters of a
+    /// group.
+    group_rows: u32,
+    last_rows: u32,
+    of_group: u32,
+    cluster: ClusterShape,
+    by_matrix: D,
+    by_group: D,
+    by_group_rows: D,
+    by_last_rows: D,
 }
 
 /// Tile coordinate: where a tile begins, in elements of C.
@@ -114,54 +107,106 @@ pub struct TileCoord {
     pub matrix: u32,
 }
 
-impl TileGrid {
+impl<D: Divmod> TileGrid<D> {
     /// Tiles of `tile` = BM × BN elements, of a batch of matrices of m × n, rasterised in groups of
     /// [`GROUP_M`] rows of tiles.
     #[inline(always)]
-    pub const fn new([m, n]: [u32; 2], tile: [u32; 2], batch: u32) -> Self {
+    pub fn new([m, n]: [u32; 2], tile: [u32; 2], batch: u32) -> Self {
+        let tiles = [m.div_ceil(tile[0]), n.div_ceil(tile[1])];
+        Self::of(tile, tiles, batch, ClusterShape::ALONE, GROUP_M)
+    }
+
+    /// The same in groups of `group_m` rows of tiles, a multiple of the rows of a cluster.
+    #[inline(always)]
+    pub fn with_group_m(self, group_m: u32) -> Self {
+        let [m, n] = self.cluster.extents();
+        let tiles = [self.clusters[0] * m, self.clusters[1] * n];
+        Self::of(self.tile, tiles, self.batch, self.cluster, group_m)
+    }
+
+    /// The same for clusters, whose tiles are a rectangle of C and have neighbouring numbers, column
+    /// by column. The last tiles of a matrix may lie outside of it.
+    ///
+    /// The rows of a cluster divide those of a group.
+    #[inline(always)]
+    pub fn for_clusters(self, cluster: ClusterShape) -> Self {
+        Self::of(self.tile, self.clusters, self.batch, cluster, GROUP_M)
+    }
+
+    /// A batch of matrices of `tiles` tiles along m and n, in groups of `group_m` rows of them.
+    #[inline(always)]
+    fn of(
+        tile: [u32; 2],
+        tiles: [u32; 2],
+        batch: u32,
+        cluster: ClusterShape,
+        group_m: u32,
+    ) -> Self {
+        let ([m, n], log2) = (cluster.extents(), cluster.log2());
+        let tiles = [round_up(tiles[0], m), round_up(tiles[1], n)];
+        let clusters = [tiles[0] >> log2[0], tiles[1] >> log2[1]];
+        let group_rows = group_m >> log2[0];
+        // The last group may have fewer rows.
+        let last_rows = match clusters[0] % group_rows {
+            0 => group_rows,
+            rows => rows,
+        };
+        let of_group = group_rows * clusters[1];
         TileGrid {
             tile,
-            tiles_m: m.div_ceil(tile[0]),
-            tiles_n: n.div_ceil(tile[1]),
+            clusters,
+            of_matrix: tiles[0] * tiles[1],
             batch,
-            group_m: GROUP_M,
+            group_rows,
+            last_rows,
+            of_group,
+            cluster,
+            by_matrix: D::by(tiles[0] * tiles[1]),
+            by_group: D::by(of_group),
+            by_group_rows: D::by(group_rows),
+            by_last_rows: D::by(last_rows),
         }
     }
 
-    /// The same in groups of `group_m` rows of tiles, 1 or more.
+    /// BM and BN.
     #[inline(always)]
-    pub const fn with_group_m(self, group_m: u32) -> Self {
-        TileGrid { group_m, ..self }
+    pub const fn tile(&self) -> [u32; 2] {
+        self.tile
     }
 
-    /// The same for clusters of `blocks` blocks, whose tiles lie below each other and have
-    /// neighbouring numbers. The last tiles of a matrix may lie outside of it.
-    ///
-    /// `blocks` is a power of two that divides the rows of a group.
+    /// The shape of the clusters.
     #[inline(always)]
-    pub const fn for_cluster(self, blocks: u32) -> Self {
-        TileGrid {
-            tiles_m: round_up(self.tiles_m, blocks),
-            ..self
-        }
+    pub const fn cluster(&self) -> ClusterShape {
+        self.cluster
+    }
+
+    /// GROUP_M: rows of tiles in a group.
+    pub const fn group_m(&self) -> u32 {
+        self.group_rows << self.cluster.log2()[0]
     }
 
     /// The number of tiles.
     #[inline(always)]
     pub const fn count(&self) -> u32 {
-        self.tiles_m * self.tiles_n * self.batch
+        self.of_matrix * self.batch
     }
 
     /// The coordinate of a tile.
     #[inline(always)]
     pub fn coord(&self, tile: u32) -> TileCoord {
-        // The divisor is positive where there is a tile.
-        let in_matrix = (self.tiles_m * self.tiles_n).max(1);
-        let (matrix, tile) = (tile / in_matrix, tile % in_matrix);
-        let [row, column] = rasterize(tile, [self.tiles_m, self.tiles_n], self.group_m);
+        let (matrix, tile) = self.by_matrix.divmod(tile, self.of_matrix);
+        let [m, n] = self.cluster.log2();
+        let (group, within) = self.by_group.divmod(tile >> (m + n), self.of_group);
+        let first = group * self.group_rows;
+        let (column, row) = if first + self.group_rows > self.clusters[0] {
+            self.by_last_rows.divmod(within, self.last_rows)
+        } else {
+            self.by_group_rows.divmod(within, self.group_rows)
+        };
+        let [block_row, block_column] = self.cluster.place(tile & (self.cluster.blocks() - 1));
         TileCoord {
-            row: row * self.tile[0],
-            column: column * self.tile[1],
+            row: ((first + row << m) + block_row) * self.tile[0],
+            column: ((column << n) + block_column) * self.tile[1],
             matrix,
         }
     }
@@ -180,52 +225,74 @@ pub struct WorkUnit {
 
 /// The work units of one block: its split of a stream-K tile first, then its data-parallel tiles.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkUnits {
-    stream_k: StreamK,
+pub struct WorkUnits<D = PlainDivmod> {
+    stream_k: StreamK<D>,
     /// The work unit of a stream-K tile, until it has been returned.
     split: Option<WorkUnit>,
     /// The next data-parallel tile.
     tile: u32,
 }
 
-/// The stream-K decomposition of a GEMM into work units.
-#[derive(Clone, Copy, Debug)]
-pub struct StreamK {
+/// The stream-K decomposition of a GEMM into work units. `D` divides: a launch knows the divisors.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamK<D = PlainDivmod> {
     /// k-tiles of a tile.
-    k_tiles: u32,
-    data_parallel_tiles: u32,
-    stream_k_tiles: u32,
-    /// Splits of a stream-K tile.
-    splits: u32,
-    /// k-tiles of the head split where there is a head and a tail split, or 0.
-    head_k_tiles: u32,
+    pub k_tiles: u32,
+    /// Data-parallel tiles, which come first.
+    pub data_parallel_tiles: u32,
+    /// Stream-K tiles, behind them.
+    pub stream_k_tiles: u32,
+    /// Splits of each stream-K tile: at least 1, at most its number of k-tiles.
+    pub splits: u32,
+    /// k-tiles of the head split where a stream-K tile has a head and a tail split: fewer than all.
+    /// `splits` is 2 then. Otherwise 0.
+    pub head_k_tiles: u32,
     /// Blocks of the grid.
-    blocks: u32,
+    pub blocks: u32,
+    /// k-tiles of a split. The first `longer` splits have one more.
+    each: u32,
+    longer: u32,
+    by_splits: D,
+    by_tiles: D,
 }
 
-impl StreamK {
-    /// The decomposition of `tiles` tiles of `k_tiles` k-tiles each, for a grid of `blocks` blocks.
+impl<D: Divmod> StreamK<D> {
+    /// Tiles of `k_tiles` k-tiles, the first of which are data-parallel and the others have
+    /// `splits` splits each, for a grid of `blocks` blocks.
     #[inline(always)]
-    pub const fn new(
-        tiles: u32,
-        scheduler: &TileSchedulerParams,
+    pub fn new(
         k_tiles: u32,
+        [data_parallel_tiles, stream_k_tiles]: [u32; 2],
+        splits: u32,
         blocks: u32,
     ) -> Self {
+        let splits = splits.max(1);
         StreamK {
             k_tiles,
-            data_parallel_tiles: scheduler.data_parallel_tiles,
-            stream_k_tiles: tiles - scheduler.data_parallel_tiles,
-            splits: scheduler.splits,
-            head_k_tiles: scheduler.head_k_tiles,
+            data_parallel_tiles,
+            stream_k_tiles,
+            splits,
+            head_k_tiles: 0,
             blocks,
+            each: k_tiles / splits,
+            longer: k_tiles % splits,
+            by_splits: D::by(splits),
+            by_tiles: D::by(stream_k_tiles),
         }
     }
 
-    /// The first k-tile of a split. Where `splits` does not divide the k-tiles, the first splits
-    /// have one more.
+    /// The same with a head split of so many k-tiles, and a tail split; without where it is 0.
+    pub fn with_head(self, head_k_tiles: u32) -> Self {
+        StreamK {
+            head_k_tiles,
+            ..self
+        }
+    }
+
+    /// The first k-tile of a split.
     #[inline(always)]
-    const fn first_k_tile(&self, split: u32) -> u32 {
+    fn first_k_tile(&self, split: u32) -> u32 {
         if self.head_k_tiles != 0 {
             return match split {
                 0 => 0,
@@ -233,20 +300,22 @@ impl StreamK {
                 _ => self.k_tiles,
             };
         }
-        let (each, longer) = (self.k_tiles / self.splits, self.k_tiles % self.splits);
-        split * each + if split < longer { split } else { longer }
+        split * self.each + split.min(self.longer)
     }
 
     /// The split that a block computes; `None` where it has data-parallel tiles only.
     #[inline(always)]
     pub fn split(&self, block: u32) -> Option<Split> {
-        let (tile, index) = match self.head_k_tiles {
-            0 => (block / self.splits, block % self.splits),
-            // Head splits come before tail splits. The divisor is positive where there is a tile.
-            _ => (
-                block % self.stream_k_tiles.max(1),
-                block / self.stream_k_tiles.max(1),
-            ),
+        // Most launches have none, and their blocks begin sooner.
+        if self.stream_k_tiles == 0 {
+            return None;
+        }
+        let (tile, index) = if self.head_k_tiles == 0 {
+            self.by_splits.divmod(block, self.splits)
+        } else {
+            // Head splits come before tail splits.
+            let (index, tile) = self.by_tiles.divmod(block, self.stream_k_tiles);
+            (tile, index)
         };
         (tile < self.stream_k_tiles).then_some(Split {
             tile,
@@ -257,7 +326,7 @@ impl StreamK {
 
     /// The work units of a block.
     #[inline(always)]
-    pub fn work_units(&self, block: u32) -> WorkUnits {
+    pub fn work_units(&self, block: u32) -> WorkUnits<D> {
         WorkUnits {
             stream_k: *self,
             split: self.split(block).map(|split| {
@@ -273,7 +342,7 @@ impl StreamK {
     }
 }
 
-impl WorkUnits {
+impl<D: Divmod> WorkUnits<D> {
     /// Advances to the next work unit and returns it; `None` behind the last one.
     #[inline(always)]
     pub fn advance(&mut self) -> Option<WorkUnit> {
@@ -300,6 +369,11 @@ mod tests {
 
     #[test]
     fn every_k_tile_is_in_one_work_unit() {
+        check_work_units::<PlainDivmod>();
+        check_work_units::<FastDivmod>();
+    }
+
+    fn check_work_units<D: Divmod>() {
         for (tiles, data_parallel_tiles, k_tiles, splits, head_k_tiles, blocks) in [
             (18, 0, 256, 7, 0, 132),
             (300, 300, 7, 1, 0, 132),
@@ -310,18 +384,9 @@ mod tests {
             (96, 0, 256, 2, 192, 192),
             (5, 0, 2, 2, 1, 10),
         ] {
-            let scheduler = TileSchedulerParams {
-                batch: 1,
-                data_parallel_tiles,
-                splits,
-                head_k_tiles,
-                tma_store: 1,
-                reduction: ReductionMode::LastBlock,
-                group_m: GROUP_M,
-                multicast: 1,
-                partial_sums_offset: 0,
-            };
-            let stream_k = StreamK::new(tiles, &scheduler, k_tiles, blocks);
+            let counts = [data_parallel_tiles, tiles - data_parallel_tiles];
+            let stream_k = StreamK::<D>::new(k_tiles, counts, splits, blocks);
+            let stream_k = stream_k.with_head(head_k_tiles);
             let mut seen = vec![0; (tiles * k_tiles) as usize];
             let mut in_workspace = Vec::new();
             for block in 0..blocks {
@@ -350,19 +415,43 @@ mod tests {
     }
 
     #[test]
-    fn tiles_of_a_cluster_lie_below_each_other() {
+    fn tiles_of_a_cluster_are_a_rectangle() {
+        check_rectangles::<PlainDivmod>();
+        check_rectangles::<FastDivmod>();
+    }
+
+    fn check_rectangles<D: Divmod>() {
         for rows in [1, 64, 65, 640, 1100] {
-            let tiles = TileGrid::new([rows, 700], [64, 192], 2).for_cluster(2);
-            assert!(tiles.count().is_multiple_of(2));
-            for tiles in [GROUP_M, GROUP_M_ONE_WAVE].map(|group_m| tiles.with_group_m(group_m)) {
-                for cluster in 0..tiles.count() / 2 {
-                    let [upper, lower] = [0, 1].map(|rank| tiles.coord(2 * cluster + rank));
-                    let below = TileCoord {
-                        row: upper.row + 64,
-                        ..upper
-                    };
-                    assert_eq!(lower, below);
-                    assert!(upper.row < rows.next_multiple_of(128));
+            for cluster in [[2, 1], [1, 2], [2, 2], [4, 2], [1, 4]].map(ClusterShape::new) {
+                let [m, n] = cluster.extents();
+                let tiles = TileGrid::<D>::new([rows, 700], [64, 192], 2).for_clusters(cluster);
+                assert!(tiles.count().is_multiple_of(m * n));
+                for group_m in [GROUP_M, m.max(GROUP_M_ONE_WAVE)] {
+                    let tiles = tiles.with_group_m(group_m);
+                    let mut corners = Vec::new();
+                    for cluster in 0..tiles.count() / (m * n) {
+                        let first = tiles.coord(cluster * m * n);
+                        for block in 0..m * n {
+                            let expected = TileCoord {
+                                row: first.row + block % m * 64,
+                                column: first.column + block / m * 192,
+                                ..first
+                            };
+                            assert_eq!(tiles.coord(cluster * m * n + block), expected);
+                        }
+                        corners.push([first.matrix, first.row, first.column]);
+                    }
+                    corners.sort_unstable();
+                    let clusters_m = rows.div_ceil(64 * m);
+                    let clusters_n = 700_u32.div_ceil(192 * n);
+                    let expected: Vec<_> = (0..2 * clusters_m * clusters_n)
+                        .map(|i| {
+                            let (matrix, i) =
+                                (i / (clusters_m * clusters_n), i % (clusters_m * clusters_n));
+                            [matrix, i / clusters_n * 64 * m, i % clusters_n * 192 * n]
+                        })
+                        .collect();
+                    assert_eq!(corners, expected);
                 }
             }
         }
@@ -370,12 +459,17 @@ mod tests {
 
     #[test]
     fn tiles_cover_each_matrix_once() {
+        check_cover::<PlainDivmod>();
+        check_cover::<FastDivmod>();
+    }
+
+    fn check_cover<D: Divmod>() {
         let expected: Vec<_> = (0..2)
             .flat_map(|matrix| (0..9).map(move |row| (matrix, row)))
             .flat_map(|(matrix, row)| (0..3).map(move |column| (matrix, row * 128, column * 256)))
             .collect();
         for group_m in [GROUP_M, GROUP_M_ONE_WAVE, 1] {
-            let tiles = TileGrid::new([1100, 700], [128, 256], 2).with_group_m(group_m);
+            let tiles = TileGrid::<D>::new([1100, 700], [128, 256], 2).with_group_m(group_m);
             let mut coords: Vec<_> = (0..tiles.count())
                 .map(|tile| tiles.coord(tile))
                 .map(|coord| (coord.matrix, coord.row, coord.column))

@@ -34,6 +34,7 @@ use crate::gemm::element::{Output, Scalar};
 use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::reduction::fix_up::fix_up_block;
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use crate::gemm::tile_config::TileConfig;
 use cuda_std::float16::{Widen, bf16, f16};
@@ -266,7 +267,7 @@ macro_rules! portable_kernels {
                 tile: [BMN as u32, BMN as u32, BK as u32],
                 threads: THREADS as u32,
                 shared_bytes: 0,
-                clusters: &[1],
+                clusters: &[ClusterShape::ALONE],
                 blocks_per_sm: $blocks_per_sm,
                 promotion_interval: None,
                 layouts: [layout::ANY; 2],

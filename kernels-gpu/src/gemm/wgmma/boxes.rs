@@ -52,23 +52,25 @@ impl Boxes {
     }
 }
 
-/// How an operand is divided into boxes.
+/// How an operand is divided into boxes. The host computes it: a producer would wait for divisions
+/// before its first load.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandBoxes {
-    /// Rows of op(A), or columns of op(B).
-    extent: u32,
-    /// Rows that a tile loads where it has them all.
-    whole: u32,
     /// Rows of a box.
     of_box: u32,
+    /// Boxes of a tile that has all of its rows.
+    whole: u32,
+    /// The first row of the last tile.
+    last: u32,
+    /// Boxes of the last tile.
+    of_last: u32,
 }
 
 impl OperandBoxes {
-    /// An operand of `extent` rows, for block tiles of `tile` of them and elements of
-    /// `element_bytes` bytes. `blocks` blocks of a cluster, a power of two, load equal slices of
-    /// each box of a K-major operand.
-    #[inline(always)]
+    /// An operand of `extent` rows of op(A), or columns of op(B), for block tiles of `tile` of them
+    /// and elements of `element_bytes` bytes. `blocks` blocks of a cluster, a power of two, load
+    /// equal slices of each box of a K-major operand.
     pub const fn new(
         extent: u32,
         tile: u32,
@@ -83,7 +85,7 @@ impl OperandBoxes {
             (true, 1) => 1,
             (true, _) => SWIZZLED_ROWS * blocks,
         };
-        let whole = if is_partial {
+        let rows = if is_partial {
             round_up(extent, multiple)
         } else {
             tile
@@ -91,14 +93,21 @@ impl OperandBoxes {
         let of_box = if !k_major {
             bk
         } else if is_partial || blocks > 1 {
-            whole
+            rows
         } else {
             box_rows(extent, tile)
         };
+        let whole = rows.div_ceil(of_box);
+        let last = extent.saturating_sub(1) / tile * tile;
+        let of_last = match extent - last {
+            0 => whole,
+            rest => rest.div_ceil(of_box),
+        };
         OperandBoxes {
-            extent,
-            whole,
             of_box,
+            whole,
+            last,
+            of_last,
         }
     }
 
@@ -111,23 +120,20 @@ impl OperandBoxes {
     /// The boxes of a tile that begins at row `first`, which is less than the extent.
     #[inline(always)]
     pub const fn of_tile(&self, first: u32) -> Boxes {
-        let rest = self.extent.wrapping_sub(first);
-        let rows = if rest < self.whole { rest } else { self.whole };
         Boxes {
             extent: self.of_box,
-            count: rows.div_ceil(self.of_box),
+            count: if first < self.last {
+                self.whole
+            } else {
+                self.of_last
+            },
         }
     }
 
     /// Rows that every tile loads.
     #[inline(always)]
     pub const fn least(&self) -> u32 {
-        let last = self.extent % self.whole;
-        if last == 0 {
-            self.whole
-        } else {
-            last.next_multiple_of(self.of_box)
-        }
+        self.of_last * self.of_box
     }
 }
 

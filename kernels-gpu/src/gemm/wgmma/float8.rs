@@ -16,9 +16,8 @@
 //!
 //! # Thread mapping
 //! As in `wgmma_bf16`, with tiles of up to 192 columns: the promoted accumulators take as many
-//! registers as the others. Tiles of 256 columns are for fast accumulation alone. 2-CTA clusters
-//! load B by multicast, also those of tiles of 128 rows: rows of k-tiles that lie in two lines of
-//! the L2 cache arrive at half of the rate.
+//! registers as the others. Tiles of 256 columns are for fast accumulation alone. Tiles of 64 rows
+//! have multicast clusters only.
 //!
 //! # Preconditions
 //! Those of `wgmma_bf16`. The tensor cores take 8-bit operands that are K-major; others are
@@ -39,6 +38,8 @@ use crate::gemm::epilogue::convert::Convert;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::boxes::OperandBoxes;
+use crate::gemm::wgmma::multicast::{ALONE, FROM_2_TO_8, UP_TO_8};
 use crate::gemm::wgmma::promotion::{BlockScales, Promotion};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM, block_k};
@@ -198,7 +199,7 @@ impl OperandSource for Float8SS {
 
 macro_rules! float8_kernels {
     ($($list:ident: $output:ty, $bytes:literal {
-        $($name:ident: $bm:literal x $bn:literal in $clusters:tt;)*
+        $($name:ident: $bm:literal x $bn:literal in $clusters:ident;)*
     })*) => {
         $(
             $(
@@ -214,6 +215,7 @@ macro_rules! float8_kernels {
                     workspace: *mut f32,
                     params: GemmParams<f32>,
                     scheduler: TileSchedulerParams,
+                    boxes: [OperandBoxes; 2],
                     float8: Float8Params,
                     scales_a: *const f32,
                     scales_b: *const f32,
@@ -229,7 +231,7 @@ macro_rules! float8_kernels {
                             op.into_c(float8.c_type).times(source.factor())
                         };
                         body::<_, [f32; $bn / 2], $output, _, { $bm / WM }>(
-                            maps, (c, workspace), params, scheduler, (source, op),
+                            maps, (c, workspace), params, (scheduler, boxes), (source, op),
                         )
                     }
                 }
@@ -241,37 +243,37 @@ macro_rules! float8_kernels {
                     stringify!($name),
                     [layout::K_MAJOR; 2],
                 )
-                .in_clusters(&$clusters),
+                .in_clusters($clusters),
             )*];
         )*
     };
 }
 
-// The tiles, BM × BN, each with the blocks of a multicast cluster: those for fast accumulation
+// The tiles, BM × BN, each with shapes of multicast clusters: those for fast accumulation
 // alone, those for scales of matrices or none, and those for all.
 float8_kernels! {
     OF_FP8_FAST: f32, 4 {
-        wgmma_fp8_nt: 128 x 256 in [1, 2];
+        wgmma_fp8_nt: 128 x 256 in UP_TO_8;
     }
     OF_FP8_WIDE: f32, 4 {
-        wgmma_fp8_nt_192: 128 x 192 in [1, 2];
+        wgmma_fp8_nt_192: 128 x 192 in UP_TO_8;
     }
     OF_FP8: f32, 4 {
-        wgmma_fp8_nt_128: 128 x 128 in [1, 2];
-        wgmma_fp8_nt_64: 128 x 64 in [1];
-        wgmma_fp8_nt_64x128: 64 x 128 in [2];
-        wgmma_fp8_nt_64x64: 64 x 64 in [2];
+        wgmma_fp8_nt_128: 128 x 128 in UP_TO_8;
+        wgmma_fp8_nt_64: 128 x 64 in ALONE;
+        wgmma_fp8_nt_64x128: 64 x 128 in FROM_2_TO_8;
+        wgmma_fp8_nt_64x64: 64 x 64 in FROM_2_TO_8;
     }
     OF_FP8_FAST_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_to_16bit: 128 x 256 in [1, 2];
+        wgmma_fp8_nt_to_16bit: 128 x 256 in UP_TO_8;
     }
     OF_FP8_WIDE_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_192_to_16bit: 128 x 192 in [1, 2];
+        wgmma_fp8_nt_192_to_16bit: 128 x 192 in UP_TO_8;
     }
     OF_FP8_TO_16_BITS: Bits16, 2 {
-        wgmma_fp8_nt_128_to_16bit: 128 x 128 in [1, 2];
-        wgmma_fp8_nt_64_to_16bit: 128 x 64 in [1];
-        wgmma_fp8_nt_64x128_to_16bit: 64 x 128 in [2];
-        wgmma_fp8_nt_64x64_to_16bit: 64 x 64 in [2];
+        wgmma_fp8_nt_128_to_16bit: 128 x 128 in UP_TO_8;
+        wgmma_fp8_nt_64_to_16bit: 128 x 64 in ALONE;
+        wgmma_fp8_nt_64x128_to_16bit: 64 x 128 in FROM_2_TO_8;
+        wgmma_fp8_nt_64x64_to_16bit: 64 x 64 in FROM_2_TO_8;
     }
 }

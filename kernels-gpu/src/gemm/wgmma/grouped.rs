@@ -37,12 +37,10 @@ use crate::gemm::epilogue::tma_source;
 use crate::gemm::epilogue::tma_store::TmaEpilogue;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
-use crate::gemm::scheduler::GROUP_M;
-use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileSchedulerParams};
+use crate::gemm::scheduler::persistent::TileCoord;
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::kernels::MAX_ROWS;
-use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::source::SS;
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, each_box,
@@ -90,8 +88,6 @@ pub struct GroupExtents {
     pub a_k_major: u32,
     /// The same of B.
     pub b_k_major: u32,
-    /// So that the next GEMM's tensor maps are aligned.
-    pub reserved: [u32; 2],
 }
 
 /// A GEMM of the list, in device memory.
@@ -311,7 +307,7 @@ impl Work {
             boxes,
             start,
             matrices: [0; 2],
-            slice: BoxSlice::WHOLE,
+            slices: None,
         };
         // SAFETY: the contract is that of `stage::load_a`, which lets the barrier expect the bytes
         // of both k-tiles.
@@ -397,17 +393,6 @@ impl Work {
             beta: group.beta,
             ..GemmParams::dense([m, n, 0], [false; 2])
         };
-        let scheduler = TileSchedulerParams {
-            batch: 1,
-            data_parallel_tiles: group.tiles,
-            splits: 1,
-            head_k_tiles: 0,
-            tma_store,
-            reduction: ReductionMode::LastBlock,
-            group_m: GROUP_M,
-            multicast: 1,
-            partial_sums_offset: 0,
-        };
         let epilogue = TmaEpilogue {
             op: LinearCombination::new(&params),
             elements: OutputElements {
@@ -415,7 +400,7 @@ impl Work {
                 params: &params,
                 transposed: false,
             },
-            scheduler: &scheduler,
+            tma_store,
             maps: self.maps,
             boxes,
             barrier,

@@ -26,6 +26,8 @@ use crate::gemm::epilogue::convert::Convert;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::boxes::OperandBoxes;
+use crate::gemm::wgmma::multicast::{ALONE, FROM_2_TO_8, UP_TO_8};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
@@ -70,7 +72,7 @@ impl OperandSource for IntegerSS {
 
 macro_rules! integer_kernels {
     ($($list:ident: $output:ty, $bytes:literal {
-        $($name:ident: $bm:literal x $bn:literal in $clusters:tt;)*
+        $($name:ident: $bm:literal x $bn:literal in $clusters:ident;)*
     })*) => {
         $(
             $(
@@ -85,13 +87,14 @@ macro_rules! integer_kernels {
                     workspace: *mut f32,
                     params: GemmParams<f32>,
                     scheduler: TileSchedulerParams,
+                    boxes: [OperandBoxes; 2],
                     c_type: u32,
                 ) {
                     let op = |op: Convert<true, $bytes>| op.into_c(c_type);
                     // SAFETY: this kernel has the contract of `body`.
                     unsafe {
                         body::<_, [f32; $bn / 2], $output, _, { $bm / WM }>(
-                            maps, (c, workspace), params, scheduler, (IntegerSS, op),
+                            maps, (c, workspace), params, (scheduler, boxes), (IntegerSS, op),
                         )
                     }
                 }
@@ -103,7 +106,7 @@ macro_rules! integer_kernels {
                     stringify!($name),
                     [layout::K_MAJOR; 2],
                 )
-                .in_clusters(&$clusters),
+                .in_clusters($clusters),
             )*];
         )*
     };
@@ -111,15 +114,15 @@ macro_rules! integer_kernels {
 
 integer_kernels! {
     OF_I8: f32, 4 {
-        wgmma_i8_nt: 128 x 256 in [1, 2];
-        wgmma_i8_nt_128: 128 x 128 in [1, 2];
-        wgmma_i8_nt_64: 128 x 64 in [1];
-        wgmma_i8_nt_64x64: 64 x 64 in [2];
+        wgmma_i8_nt: 128 x 256 in UP_TO_8;
+        wgmma_i8_nt_128: 128 x 128 in UP_TO_8;
+        wgmma_i8_nt_64: 128 x 64 in ALONE;
+        wgmma_i8_nt_64x64: 64 x 64 in FROM_2_TO_8;
     }
     OF_I8_TO_16_BITS: Bits16, 2 {
-        wgmma_i8_nt_to_16bit: 128 x 256 in [1, 2];
-        wgmma_i8_nt_128_to_16bit: 128 x 128 in [1, 2];
-        wgmma_i8_nt_64_to_16bit: 128 x 64 in [1];
-        wgmma_i8_nt_64x64_to_16bit: 64 x 64 in [2];
+        wgmma_i8_nt_to_16bit: 128 x 256 in UP_TO_8;
+        wgmma_i8_nt_128_to_16bit: 128 x 128 in UP_TO_8;
+        wgmma_i8_nt_64_to_16bit: 128 x 64 in ALONE;
+        wgmma_i8_nt_64x64_to_16bit: 64 x 64 in FROM_2_TO_8;
     }
 }

@@ -16,8 +16,9 @@
 //! Where fewer multiprocessors are left than there are tiles, they compute the tail splits of
 //! several tiles.
 //!
-//! The blocks of a cluster can load B [by multicast](crate::gemm::wgmma::multicast). GEMMs that are
-//! too small for other tiles have tiles of 64 rows.
+//! The blocks of a cluster can load A and B for each other [by
+//! multicast](crate::gemm::wgmma::multicast), in the rectangle of tiles that a launch chooses. GEMMs
+//! that are too small for other tiles have tiles of 64 rows.
 //!
 //! A launch begins while the one before it computes its last tiles: [`cuda_std::griddepcontrol`].
 //!
@@ -53,6 +54,8 @@ use crate::gemm::epilogue::fusion::{Chosen, Fused, FusionParams};
 use crate::gemm::epilogue::output_op::LinearCombination;
 use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::boxes::OperandBoxes;
+use crate::gemm::wgmma::multicast::{ALONE, UP_TO_8};
 use crate::gemm::wgmma::rs::RS;
 use crate::gemm::wgmma::source::SS;
 use crate::gemm::wgmma::split::SplitSS;
@@ -118,7 +121,7 @@ macro_rules! wgmma_kernels {
             $types:literal $kernels:ident $element:ident $input:ty, $output:ty, $op:ty,
             $fusing:tt $suffix:literal $layout:ident $source:ident $a:ident $b:ident
         ]
-        $([$($name:literal: $bm:literal x $bn:literal in $clusters:tt;)*])*
+        $([$($name:literal: $bm:literal x $bn:literal in $clusters:ident;)*])*
     ) => {
         pastey::paste! {
             $($(wgmma_kernels! {
@@ -135,7 +138,7 @@ macro_rules! wgmma_kernels {
                     stringify!([<wgmma_ $element _ $layout $name $suffix>]),
                     [layout_of($a), layout_of($b)],
                 )
-                .in_clusters(&$clusters),
+                .in_clusters($clusters),
             )*)*];
         }
     };
@@ -159,8 +162,8 @@ macro_rules! wgmma_kernels {
             /// `maps` are as [`TensorMaps`] says, of the matrices that `params` describe, and `c`
             /// is C. `workspace` has zeroed counters and the partial sums of the splits of
             /// `scheduler`, and no other launch uses it meanwhile. Blocks have the threads and the
-            /// dynamic shared memory of their [`TileConfig`]. They form clusters of the scheduler's
-            /// `multicast` blocks, or of the splits with
+            /// dynamic shared memory of their [`TileConfig`]. They form clusters of the shape that
+            /// `scheduler` has, or of the splits with
             /// [`Cluster`](crate::gemm::scheduler::persistent::ReductionMode::Cluster). Bias and
             /// residual are as [`Chosen::new`] asks, of the type of C.
             #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
@@ -170,6 +173,7 @@ macro_rules! wgmma_kernels {
                 workspace: *mut f32,
                 params: GemmParams<f32>,
                 scheduler: TileSchedulerParams,
+                boxes: [OperandBoxes; 2],
                 $($fusion: FusionParams, $bias: *const u8, $residual: *const u8,)?
             ) {
                 let operator = |op: $op| {
@@ -190,7 +194,8 @@ macro_rules! wgmma_kernels {
                         $source<$input, $a, $b>, [f32; $bn / 2], $output,
                         $op, { $bm / WM },
                     >(
-                        maps, (c, workspace), params, scheduler, ($source(PhantomData), operator),
+                        maps, (c, workspace), params, (scheduler, boxes),
+                        ($source(PhantomData), operator),
                     )
                 }
             }
@@ -198,24 +203,24 @@ macro_rules! wgmma_kernels {
     };
 }
 
-// The tiles, BM × BN, each with what the names of its kernels have for it and with the blocks of
+// The tiles, BM × BN, each with what the names of its kernels have for it and with the shapes of
 // multicast clusters that a launch may choose, and the types: of A and B, of C, and the output
 // operator, with the parameters of one that a launch chooses.
 wgmma_kernels! {
     all: [
-        "": 128 x 256 in [1, 2];
-        "_192": 128 x 192 in [1, 2];
-        "_128": 128 x 128 in [1, 2, 4];
-        "_64": 128 x 64 in [1, 2, 4];
+        "": 128 x 256 in UP_TO_8;
+        "_192": 128 x 192 in UP_TO_8;
+        "_128": 128 x 128 in UP_TO_8;
+        "_64": 128 x 64 in UP_TO_8;
     ]
     terms: [
-        "_192": 128 x 192 in [1];
-        "_128": 128 x 128 in [1];
-        "_64": 128 x 64 in [1];
+        "_192": 128 x 192 in ALONE;
+        "_128": 128 x 128 in ALONE;
+        "_64": 128 x 64 in ALONE;
     ]
     operands_of_16_bits: [
-        "_64x192": 64 x 192 in [1, 2, 4];
-        "_64x64": 64 x 64 in [1, 2, 4];
+        "_64x192": 64 x 192 in UP_TO_8;
+        "_64x64": 64 x 64 in UP_TO_8;
     ]
 
     "Inputs are bfloat16": OF_BF16, bf16, Bf16 => f32, "",

@@ -1,58 +1,128 @@
-//! Multicast clusters, whose blocks compute tiles below each other and load B for each other.
+//! Multicast clusters, whose blocks compute a rectangle of tiles and load operands for each other.
 //!
-//! A tile of few rows has few rows for each column of B. Its tensor cores then wait for the L2
-//! cache, whose bandwidth limits what one multiprocessor or all of them load. Blocks that compute
-//! neighbouring tiles of a column of tiles need the same k-tiles of B. As a cluster, each of them
-//! loads a slice of B with multicast to all. So a stage is empty when the consumer warps of all
-//! blocks have released it, and full when the loads of all have completed.
+//! The L2 cache limits what one multiprocessor or all of them load. A small tile has few elements
+//! for each row of A and column of B that it loads, and rows that begin between two lines of the
+//! cache take more of them. The tensor cores then wait. Blocks of neighbouring tiles load the same
+//! rows of A, those of a column of tiles the same columns of B. In a cluster of m × n blocks, each
+//! block loads an nth of its k-tile of A with multicast to the n blocks beside it, and an mth of
+//! that of B to the m blocks below and above. So a stage is empty when the consumer warps of all
+//! these blocks have released it, and full when the loads of all have completed.
 //!
 //! # Source
 //! Beyond the sources; for multicast see the PTX ISA, "cp.async.bulk.tensor",
 //! `.multicast::cluster`.
 
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps};
+use cuda_std::async_copy::SharedAddress;
 use cuda_std::cluster;
-use cuda_std::tma;
+use cuda_std::mbarrier::Barrier;
+use cuda_std::tma::{self, TensorMap};
 use cuda_std::wgmma::{Input, K_MAJOR};
 
-/// Rows of a TMA box of B, where the k-tile of B has `rows` rows and each of `blocks` blocks loads
-/// its share of them. `blocks` is a power of two.
+/// Shapes of clusters, from a block without multicast to 8 blocks.
+pub const UP_TO_8: &[ClusterShape] = &[
+    ClusterShape::ALONE,
+    ClusterShape::new([2, 1]),
+    ClusterShape::new([1, 2]),
+    ClusterShape::new([4, 1]),
+    ClusterShape::new([2, 2]),
+    ClusterShape::new([1, 4]),
+    ClusterShape::new([4, 2]),
+    ClusterShape::new([2, 4]),
+];
+
+/// Those of them with multicast.
+pub const FROM_2_TO_8: &[ClusterShape] = UP_TO_8.split_at(1).1;
+
+/// Without multicast.
+pub const ALONE: &[ClusterShape] = &[ClusterShape::ALONE];
+
+/// Rows of a TMA box, where a k-tile has `rows` rows and each of `blocks` blocks loads its share of
+/// them. `blocks` is a power of two.
 pub const fn box_rows(rows: u32, blocks: u32) -> u32 {
     // A power of two: a division would take the producer more registers than it has.
     rows >> blocks.trailing_zeros()
 }
 
-/// The slice of each TMA box of B that a block loads.
+/// A block in its cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockInCluster {
+    shape: ClusterShape,
+    /// Which of its rows and columns it is in.
+    place: [u32; 2],
+}
+
+impl BlockInCluster {
+    /// This block.
+    #[inline(always)]
+    pub fn this(shape: ClusterShape) -> Self {
+        let place = shape.place(cluster::block_rank());
+        BlockInCluster { shape, place }
+    }
+
+    /// The ranks of the blocks whose producers fill its stages, as bits.
+    #[inline(always)]
+    pub const fn producers(&self) -> u32 {
+        let [row, column] = self.place;
+        self.shape.row(row) | self.shape.column(column)
+    }
+
+    /// What it loads of A's boxes of `rows_a` rows and of B's of `rows_b`.
+    #[inline(always)]
+    pub const fn slices(&self, [rows_a, rows_b]: [u32; 2]) -> [BoxSlice; 2] {
+        let ([m, n], [row, column]) = (self.shape.log2(), self.place);
+        [
+            BoxSlice {
+                first: column * (rows_a >> n),
+                blocks: self.shape.row(row) as u16,
+                is_multicast: n != 0,
+            },
+            BoxSlice {
+                first: row * (rows_b >> m),
+                blocks: self.shape.column(column) as u16,
+                is_multicast: m != 0,
+            },
+        ]
+    }
+}
+
+/// The slice of each TMA box of an operand that a block loads.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxSlice {
-    /// Blocks that load one each: a power of two.
-    blocks: u32,
     /// Its first row in the box.
     first: u32,
+    /// The ranks of the blocks that it is loaded for, as bits.
+    blocks: u16,
+    /// Whether these are several.
+    is_multicast: bool,
 }
 
 impl BoxSlice {
-    /// All of it, without multicast.
-    pub const WHOLE: BoxSlice = BoxSlice {
-        blocks: 1,
-        first: 0,
-    };
-
-    /// That of this block, one of `blocks` blocks of a cluster, of boxes of `rows` rows.
+    /// [`tma::load_3d`], for all of these blocks.
+    ///
+    /// # Safety
+    /// As for [`tma::load_3d_multicast`].
     #[inline(always)]
-    pub fn of_block(blocks: u32, rows: u32) -> Self {
-        let first = cluster::block_rank() * box_rows(rows, blocks);
-        BoxSlice { blocks, first }
+    unsafe fn load(self, to: SharedAddress, map: *const TensorMap, at: [u32; 3], full: Barrier) {
+        // SAFETY: the contract is that of this function.
+        unsafe {
+            if self.is_multicast {
+                tma::load_3d_multicast(to, map, at, full, self.blocks);
+            } else {
+                tma::load_3d(to, map, at, full);
+            }
+        }
     }
 }
 
 /// Starts the TMA loads of the pipeline's stage, as [`stage::load`] does. In a multicast cluster,
-/// the block loads its slice of B's k-tile, with multicast to all blocks.
+/// the block loads its slices of the k-tiles, with multicast to the blocks that share them.
 ///
 /// # Safety
-/// As for [`stage::load`], with boxes of B of [`box_rows`] rows. The stage is empty in all blocks
-/// that load a slice.
+/// As for [`stage::load`], with boxes of [`box_rows`] rows. The stage is empty in all blocks that
+/// the slices are loaded for.
 #[inline(always)]
 pub unsafe fn load<E: Input, R: Stages, const CONSUMERS: usize, const A: i32, const B: i32>(
     pipeline: &Pipeline<R>,
@@ -60,24 +130,33 @@ pub unsafe fn load<E: Input, R: Stages, const CONSUMERS: usize, const A: i32, co
     coord: StageCoord,
 ) {
     let (stage, full) = (pipeline.stage(), pipeline.full());
-    let BoxSlice { blocks, first } = coord.slice;
-    if blocks == 1 {
+    let Some([slice_a, slice_b]) = coord.slices else {
         // SAFETY: the contract is that of `stage::load`.
         return unsafe { stage::load::<E, CONSUMERS, A, B>(stage, maps, coord, full) };
-    }
-    let to = stage::tile_b(stage, CONSUMERS).at(first * stage::ROW_BYTES as u32);
-    let start = match B {
-        K_MAJOR => [coord.left + first, coord.start],
-        _ => [coord.left, coord.start + first],
     };
-    let all_blocks = ((1 << blocks) - 1) as u16;
+    let [boxes_a, boxes_b] = coord.boxes;
+    let first_of = |major: i32, start: u32, slice: BoxSlice| match major {
+        K_MAJOR => [start + slice.first, coord.start],
+        _ => [start, coord.start + slice.first],
+    };
+    let at_slice = |slice: BoxSlice| slice.first * stage::ROW_BYTES as u32;
     // SAFETY: the contract says that the maps are valid and that the stage is empty in all blocks.
-    // The full barriers expect the bytes of all of B, of which each block brings its slice.
+    // The full barriers expect the bytes of both k-tiles, of which each block brings its slices.
     unsafe {
-        stage::load_a::<E, A>(stage, maps, coord, full);
+        full.arrive_expect_tx((boxes_a.rows() + boxes_b.rows()) * stage::ROW_BYTES as u32);
+        let map = &raw const (*maps).a;
+        let start = first_of(A, coord.top, slice_a);
+        let to = stage.at(at_slice(slice_a));
+        stage::each_box::<E, A>(to, start, boxes_a, |to, [column, row]| {
+            let at = [column, row, coord.matrices[0]];
+            slice_a.load(to, map, at, full);
+        });
         let map = &raw const (*maps).b;
-        stage::each_box::<E, B>(to, start, coord.boxes[1], |to, [column, row]| {
-            tma::load_3d_multicast(to, map, [column, row, coord.matrices[1]], full, all_blocks);
+        let start = first_of(B, coord.left, slice_b);
+        let to = stage::tile_b(stage, CONSUMERS).at(at_slice(slice_b));
+        stage::each_box::<E, B>(to, start, boxes_b, |to, [column, row]| {
+            let at = [column, row, coord.matrices[1]];
+            slice_b.load(to, map, at, full);
         });
     }
 }

@@ -2,6 +2,7 @@
 //! (RS).
 
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::scheduler::fast_divmod::FastDivmod;
 use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
 use crate::gemm::wgmma::multicast;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps};
@@ -12,7 +13,7 @@ use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR};
 #[derive(Clone, Copy, Debug)]
 pub struct UnitTiles {
     /// All tiles, and the number of the unit's.
-    pub tiles: TileGrid,
+    pub tiles: TileGrid<FastDivmod>,
     /// See `tiles`.
     pub tile: u32,
     /// The first k-tile.
@@ -51,7 +52,7 @@ pub trait OperandSource: Copy {
     /// Stages of a k-tile.
     const K_TILE_STAGES: u32 = 1;
 
-    /// Whether blocks of a cluster may load B [for each other](multicast), as a launch says.
+    /// Whether blocks of a cluster may load operands [for each other](multicast), as a launch says.
     const MULTICAST: bool = true;
 
     /// The matrices of the tensor maps of A and B that a stage of a k-tile is of, where the batch

@@ -87,8 +87,8 @@ pub struct StageCoord {
     pub start: u32,
     /// Matrices of A and B in the batch.
     pub matrices: [u32; 2],
-    /// What this block loads of each box of B.
-    pub slice: BoxSlice,
+    /// What this block loads of each box of A and of B in a multicast cluster; without, all.
+    pub slices: Option<[BoxSlice; 2]>,
 }
 
 /// Clears `bytes` of each stage. No TMA load may have filled these when the MMAs read them.

@@ -18,12 +18,11 @@ use crate::gemm::reduction::dsmem;
 use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
 use crate::gemm::reduction::partial_sums::{Accumulators, IntegerSums, PartialSums};
 use crate::gemm::scheduler::Split;
-use crate::gemm::scheduler::persistent::{
-    ReductionMode, StreamK, TileCoord, TileGrid, TileSchedulerParams,
-};
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
+use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileSchedulerParams};
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
-use crate::gemm::wgmma::multicast::BoxSlice;
+use crate::gemm::wgmma::multicast::BlockInCluster;
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
 use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
 use core::marker::PhantomData;
@@ -83,7 +82,7 @@ pub(super) const fn threads(bm: usize) -> usize {
     (1 + bm / WM) * WARPGROUP
 }
 
-/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block.
+/// The kernel's parameters, for `CONSUMERS` consumer warpgroups in each block.
 struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
     maps: *const TensorMaps,
     c: *mut C,
@@ -91,8 +90,6 @@ struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
     params: GemmParams<f32>,
     scheduler: TileSchedulerParams,
     op: Op,
-    tiles: TileGrid,
-    stream_k: StreamK,
     /// How the rows of A and the columns of B come to stages.
     boxes: [OperandBoxes; 2],
 }
@@ -100,41 +97,8 @@ struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
 impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     WarpSpecialized<C, Op, CONSUMERS>
 {
-    #[inline(always)]
-    fn new<W: OperandSource, S: Accumulator>(
-        maps: *const TensorMaps,
-        (c, workspace): (*mut C, *mut f32),
-        params: GemmParams<f32>,
-        scheduler: TileSchedulerParams,
-    ) -> Self {
-        let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        let tiles = scheduler.tiles([params.m, params.n], tile);
-        let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
-        let blocks = thread::grid_dim_x();
-        WarpSpecialized {
-            maps,
-            c,
-            workspace,
-            params,
-            scheduler,
-            op: Op::new(&params),
-            tiles,
-            stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
-            boxes: [
-                OperandBoxes::new(params.m, tile[0], W::BYTES, W::A_K_MAJOR, 1),
-                OperandBoxes::new(
-                    params.n,
-                    tile[1],
-                    W::BYTES,
-                    W::B_K_MAJOR,
-                    scheduler.multicast,
-                ),
-            ],
-        }
-    }
-
     /// The producer: loads the k-tiles of this block's work units. With `MULTICAST` the blocks of
-    /// the cluster load B for each other: a loop of its own is shorter for either.
+    /// the cluster load them for each other: a loop of its own is shorter for either.
     ///
     /// # Safety
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
@@ -144,15 +108,15 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         &self,
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, true>>,
     ) {
-        let slice = if MULTICAST {
-            let rows = match W::B_K_MAJOR {
-                true => self.boxes[1].box_rows(),
+        let slices = MULTICAST.then(|| {
+            let rows = |boxes: &OperandBoxes, is_k_major| match is_k_major {
+                true => boxes.box_rows(),
                 false => stage::block_k(W::BYTES) as u32,
             };
-            BoxSlice::of_block(self.scheduler.multicast, rows)
-        } else {
-            BoxSlice::WHOLE
-        };
+            let [a, b] = &self.boxes;
+            BlockInCluster::this(self.scheduler.tiles.cluster())
+                .slices([rows(a, W::A_K_MAJOR), rows(b, W::B_K_MAJOR)])
+        });
         // A matrix that the whole batch shares is the only one of its tensor map.
         let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
         // Several are a loop that is not unrolled: the producer has few registers.
@@ -160,20 +124,20 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             1 => 1,
             stages => opaque(stages as usize) as u32,
         };
-        let mut work_units = self.stream_k.work_units(thread::block_idx_x());
+        let mut work_units = self.scheduler.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
-            let coord = self.tiles.coord(unit.tile);
-            let (top, boxes) = self.boxes_of(coord);
+            let coord = self.scheduler.tiles.coord(unit.tile);
+            let ([top, left], boxes) = self.boxes_of(coord);
             for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
                 let matrices = is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix });
                 for of_k_tile in 0..stages {
                     let at = StageCoord {
                         top,
-                        left: coord.column,
+                        left,
                         boxes,
                         start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
                         matrices: W::matrices(matrices, of_k_tile),
-                        slice,
+                        slices,
                     };
                     // SAFETY: the stage is empty when all consumer warps have released it.
                     unsafe {
@@ -191,19 +155,18 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         }
     }
 
-    /// The first row that is loaded for the tile at `coord`, and the boxes of both operands.
+    /// The first row and column that are loaded for the tile at `coord`, and the boxes of both
+    /// operands.
     ///
     /// Nothing is stored of a tile outside of C, which exists for its cluster only. It may be
     /// computed from any rows, and TMA loads rows of A sooner than zeros from outside of it.
     #[inline(always)]
-    fn boxes_of(&self, coord: TileCoord) -> (u32, [Boxes; 2]) {
-        let top = if coord.row < self.params.m {
-            coord.row
-        } else {
-            0
-        };
+    fn boxes_of(&self, coord: TileCoord) -> ([u32; 2], [Boxes; 2]) {
+        let inside = |first, extent| if first < extent { first } else { 0 };
+        let top = inside(coord.row, self.params.m);
+        let left = inside(coord.column, self.params.n);
         let [a, b] = &self.boxes;
-        (top, [a.of_tile(top), b.of_tile(coord.column)])
+        ([top, left], [a.of_tile(top), b.of_tile(left)])
     }
 
     /// Clears the rows of A and the columns of B that no box brings to the stages before the MMAs
@@ -220,10 +183,15 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             return false;
         }
         // Where the first tile fills all of each stage, later ones read what is left of it.
-        let Some(unit) = self.stream_k.work_units(thread::block_idx_x()).advance() else {
+        let Some(unit) = self
+            .scheduler
+            .stream_k
+            .work_units(thread::block_idx_x())
+            .advance()
+        else {
             return false;
         };
-        let (_, boxes) = self.boxes_of(self.tiles.coord(unit.tile));
+        let (_, boxes) = self.boxes_of(self.scheduler.tiles.coord(unit.tile));
         let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
         if boxes.map(|boxes| boxes.rows()) == tile
             && stages_of_unit >= StageCountAuto::<S, CONSUMERS, true>::COUNT
@@ -267,7 +235,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 params: &self.params,
                 transposed: W::C_TRANSPOSED,
             },
-            scheduler: &self.scheduler,
+            tma_store: self.scheduler.tma_store,
             maps: self.maps,
             boxes,
             barrier,
@@ -277,13 +245,13 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             // SAFETY: all threads of the warpgroup are here, and it has not stored anything yet.
             unsafe { epilogue.clear() };
         }
-        let mut work_units = self.stream_k.work_units(thread::block_idx_x());
+        let mut work_units = self.scheduler.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
             // SAFETY: the producer loads the k-tiles of the same work units. The whole warpgroup
             // executes each call, by the contract. A cluster has one work unit a block.
             unsafe {
                 let tiles = UnitTiles {
-                    tiles: self.tiles,
+                    tiles: self.scheduler.tiles,
                     tile: unit.tile,
                     first: unit.first_k_tile,
                     count: unit.k_tiles,
@@ -292,7 +260,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 // Opaque: what is computed of it would else take registers in the main loop.
                 let tile = opaque(unit.tile as usize) as u32;
                 // This block stores all of a data-parallel tile.
-                if epilogue.loads_source() && tile < self.scheduler.data_parallel_tiles {
+                if epilogue.loads_source() && tile < self.scheduler.stream_k.data_parallel_tiles {
                     epilogue.load_first(self.own_rows(tile, warpgroup), boxes.clone());
                 }
                 let mut accumulators: S =
@@ -302,14 +270,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 if is_clustered {
                     // The MMAs of the block are complete, so its stages are free.
                     boxes = dsmem::reduce::<S, C, CONSUMERS>(&mut accumulators, stages, warpgroup);
-                } else if unit.tile >= self.scheduler.data_parallel_tiles
-                    && let Some(split) = self.stream_k.split(thread::block_idx_x())
+                } else if unit.tile >= self.scheduler.stream_k.data_parallel_tiles
+                    && let Some(split) = self.scheduler.stream_k.split(thread::block_idx_x())
                     && !self.fix_up_typed::<W, S>(&mut accumulators, &split, warpgroup, flag)
                 {
                     continue;
                 }
                 let coord = self.own_rows(unit.tile, warpgroup);
-                let is_stream_k = unit.tile >= self.scheduler.data_parallel_tiles;
+                let is_stream_k = unit.tile >= self.scheduler.stream_k.data_parallel_tiles;
                 if epilogue.loads_source() && is_stream_k {
                     epilogue.load_first(coord, boxes.clone());
                 }
@@ -332,7 +300,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     /// Where the rows of a consumer warpgroup begin in a tile.
     #[inline(always)]
     fn own_rows(&self, tile: u32, warpgroup: usize) -> TileCoord {
-        let coord = self.tiles.coord(tile);
+        let coord = self.scheduler.tiles.coord(tile);
         let row = coord.row + (warpgroup * WM) as u32;
         TileCoord { row, ..coord }
     }
@@ -417,7 +385,7 @@ pub(super) unsafe fn body<
     maps: *const TensorMaps,
     arrays: (*mut C, *mut f32),
     params: GemmParams<f32>,
-    scheduler: TileSchedulerParams,
+    (scheduler, boxes): (TileSchedulerParams, [OperandBoxes; 2]),
     (operand_source, operator): (W, impl FnOnce(Op) -> Op),
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
@@ -425,21 +393,32 @@ pub(super) unsafe fn body<
     let behind_stages = boxes_bytes + StageCountAuto::<S, CONSUMERS, true>::TOTAL_BYTES;
     let source = memory.wrapping_add(behind_stages);
     let base = stage::stages().at(boxes_bytes as u32);
-    let multicast = if W::MULTICAST { scheduler.multicast } else { 1 };
-    let scheduler = TileSchedulerParams {
-        multicast,
-        ..scheduler
+    let cluster = if W::MULTICAST {
+        scheduler.tiles.cluster()
+    } else {
+        ClusterShape::ALONE
     };
-    let this = WarpSpecialized::<C, Op, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
+    let this = WarpSpecialized::<C, Op, CONSUMERS> {
+        maps,
+        c: arrays.0,
+        workspace: arrays.1,
+        params,
+        scheduler,
+        op: Op::new(&params),
+        boxes,
+    };
     // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
     // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
+            // The blocks whose stages the producer fills: those of a row and of a column.
+            let [m, n] = cluster.extents();
+            let filled = m + n - 1;
             Pipeline::<StageCountAuto<S, CONSUMERS, true>>::init(
                 base,
-                multicast * (CONSUMERS * WARPGROUP / 32) as u32,
+                filled * (CONSUMERS * WARPGROUP / 32) as u32,
             );
             if this.op.is_source_needed() {
                 tma_source::init(source, CONSUMERS);
@@ -447,7 +426,7 @@ pub(super) unsafe fn body<
             tma::fence_barrier_init();
         }
         let is_cleared = this.clear::<W, S>(memory.wrapping_add(boxes_bytes));
-        if multicast > 1 {
+        if cluster.is_multicast() {
             // Other blocks load to the stages as well, behind what is cleared there.
             if is_cleared {
                 cluster::arrive();
@@ -471,7 +450,7 @@ pub(super) unsafe fn body<
                 if W::is_left_out(arrays.1, params.k) {
                     return;
                 }
-                if multicast > 1 {
+                if cluster.is_multicast() {
                     this.produce::<W, S, true>(Pipeline::new(base));
                 } else {
                     this.produce::<W, S, false>(Pipeline::new(base));
@@ -490,7 +469,12 @@ pub(super) unsafe fn body<
             let boxes = memory.wrapping_add(warpgroup * aligned::BYTES);
             let flags = source.wrapping_add(CONSUMERS * tma_source::BYTES);
             let flag = flags.wrapping_add(4 * warpgroup).cast();
-            let pipeline = Pipeline::new(base).with_multicast(multicast);
+            let producers = if cluster.is_multicast() {
+                BlockInCluster::this(cluster).producers()
+            } else {
+                0
+            };
+            let pipeline = Pipeline::new(base).with_producers(producers);
             let operands = (operand_source, operator(this.op));
             let shared = [boxes, stages, source];
             this.consume::<W, S>(operands, pipeline, warpgroup, shared, flag);

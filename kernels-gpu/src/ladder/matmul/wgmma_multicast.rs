@@ -26,16 +26,17 @@
 
 use super::wgmma_persistent::{CONSUMER_REGISTERS, PRODUCER_REGISTERS};
 use super::wgmma_tma_store::{
-    Accumulators, BK, BM, BN, BOXES, CONSUMER_WARPS, CONSUMERS, DATA_PARALLEL, EPILOGUE_BYTES,
-    EPILOGUE_TILES, Source,
+    Accumulators, BK, BM, BN, BOXES, CONSUMER_WARPS, CONSUMERS, EPILOGUE_BYTES, EPILOGUE_TILES,
+    Source,
 };
 use crate::gemm::GemmParams;
 use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
-use crate::gemm::wgmma::multicast::{self, BoxSlice};
+use crate::gemm::wgmma::multicast::{self, BlockInCluster};
 use crate::gemm::wgmma::source::OperandSource;
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WM};
 use cuda_std::cluster;
@@ -46,6 +47,9 @@ use cuda_std::wgmma;
 
 /// Blocks of a cluster.
 pub const CLUSTER_SIZE: u32 = 2;
+
+/// They lie below each other.
+const CLUSTER_SHAPE: ClusterShape = ClusterShape::new([CLUSTER_SIZE, 1]);
 
 /// Rows of a box of B: half of a k-tile.
 pub const B_BOX_ROWS: u32 = multicast::box_rows(BK as u32, CLUSTER_SIZE);
@@ -64,8 +68,8 @@ pub const SHARED_BYTES: usize = EPILOGUE_BYTES + Four::TOTAL_BYTES;
 
 /// The tiles of C: an even number of rows of them.
 #[inline(always)]
-pub const fn tiles(m: u32, n: u32) -> TileGrid {
-    TileGrid::new([m, n], [BM as u32, BN as u32], 1).for_cluster(CLUSTER_SIZE)
+pub fn tiles(m: u32, n: u32) -> TileGrid {
+    TileGrid::new([m, n], [BM as u32, BN as u32], 1).for_clusters(CLUSTER_SHAPE)
 }
 
 /// The kernel's parameters, the tile scheduler and the number of k-tiles.
@@ -85,7 +89,7 @@ impl Params {
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
     #[inline(always)]
     unsafe fn produce(&self, mut pipeline: Pipeline<Four>) {
-        let slice = BoxSlice::of_block(CLUSTER_SIZE, BK as u32);
+        let slices = BlockInCluster::this(CLUSTER_SHAPE).slices([BM as u32, BK as u32]);
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             let coord = self.tiles.coord(tile);
@@ -96,7 +100,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
-                    slice,
+                    slices: Some(slices),
                 };
                 // SAFETY: the stage is empty, in both blocks, when the consumer warps of both have
                 // released it. `load` starts half of the loads of B, for both.
@@ -129,7 +133,7 @@ impl Params {
                 params: &self.gemm,
                 transposed: false,
             },
-            scheduler: &DATA_PARALLEL,
+            tma_store: 1,
             maps: self.maps,
             boxes,
             barrier: 1 + warpgroup as u32,
@@ -191,7 +195,9 @@ pub unsafe fn wgmma_bf16_multicast(maps: *const TensorMaps, c: *mut f32, m: u32,
             let warpgroup = warp as usize / 4 - 1;
             let boxes = shared::dynamic_shared_mem::<u8>();
             let boxes = boxes.wrapping_add(warpgroup * tma_store::BYTES);
-            let pipeline = Pipeline::new(base).with_multicast(CLUSTER_SIZE);
+            // The producers of both blocks fill the stages of each.
+            let producers = BlockInCluster::this(CLUSTER_SHAPE).producers();
+            let pipeline = Pipeline::new(base).with_producers(producers);
             params.consume(pipeline, warpgroup, boxes);
         }
     }

@@ -31,7 +31,6 @@ use crate::gemm::epilogue::output_elements;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::scheduler::persistent::TileGrid;
 use crate::gemm::wgmma::boxes::Boxes;
-use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
@@ -113,7 +112,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.k, BK, k_tile),
                     matrices: [0; 2],
-                    slice: BoxSlice::WHOLE,
+                    slices: None,
                 };
                 // SAFETY: the stage is empty when all consumer warps have arrived at its empty
                 // barrier.

@@ -25,7 +25,6 @@
 
 use crate::gemm::epilogue::output_elements;
 use crate::gemm::wgmma::boxes::Boxes;
-use crate::gemm::wgmma::multicast::BoxSlice;
 use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use crate::geometry::Geometry;
 use cuda_std::mbarrier::Barrier;
@@ -84,7 +83,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const TensorMaps, c: *mut f32, m: u32, n:
         ],
         start: stage::k_offset(k, BK, k_tile),
         matrices: [0; 2],
-        slice: BoxSlice::WHOLE,
+        slices: None,
     };
     let k_tiles = stage::k_tiles(k, BK);
     let leader = thread::thread_idx_x() == 0;

@@ -26,8 +26,8 @@
 
 use super::wgmma_persistent::{CONSUMER_REGISTERS, PRODUCER_REGISTERS};
 use super::wgmma_tma_store::{
-    self, Accumulators, BK, BM, BN, BOXES, CONSUMER_WARPS, CONSUMERS, DATA_PARALLEL,
-    EPILOGUE_BYTES, EPILOGUE_TILES, Source,
+    self, Accumulators, BK, BM, BN, BOXES, CONSUMER_WARPS, CONSUMERS, EPILOGUE_BYTES,
+    EPILOGUE_TILES, Source,
 };
 use crate::gemm::GemmParams;
 use crate::gemm::epilogue::output_elements::OutputElements;
@@ -38,10 +38,7 @@ use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
 use crate::gemm::reduction::partial_sums::PartialSums;
 use crate::gemm::reduction::stream_k::partial_elements;
 use crate::gemm::scheduler::Split;
-use crate::gemm::scheduler::persistent::{
-    StreamK, TileCoord, TileGrid, TileSchedulerParams, counters,
-};
-use crate::gemm::wgmma::multicast::BoxSlice;
+use crate::gemm::scheduler::persistent::{StreamK, TileCoord, TileGrid, counters};
 use crate::gemm::wgmma::source::OperandSource;
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WARPGROUP, WM};
 use cuda_std::prelude::*;
@@ -81,7 +78,6 @@ struct Params {
     c: *mut f32,
     workspace: *mut f32,
     gemm: GemmParams<f32>,
-    scheduler: TileSchedulerParams,
     tiles: TileGrid,
     stream_k: StreamK,
 }
@@ -103,7 +99,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
-                    slice: BoxSlice::WHOLE,
+                    slices: None,
                 };
                 // SAFETY: the stage is empty when all consumer warps have released it.
                 unsafe {
@@ -137,7 +133,7 @@ impl Params {
                 params: &self.gemm,
                 transposed: false,
             },
-            scheduler: &DATA_PARALLEL,
+            tma_store: 1,
             maps: self.maps,
             boxes,
             barrier: 1 + warpgroup as u32,
@@ -151,7 +147,7 @@ impl Params {
             unsafe {
                 let mut accumulators: Accumulators =
                     Source::mma::<_, _, CONSUMERS>(&mut pipeline, unit.k_tiles, warpgroup);
-                if unit.tile >= self.scheduler.data_parallel_tiles
+                if unit.tile >= self.stream_k.data_parallel_tiles
                     && let Some(split) = self.stream_k.split(thread::block_idx_x())
                     && !self.fix_up(&mut accumulators, split, warpgroup, flag)
                 {
@@ -182,7 +178,7 @@ impl Params {
     ) -> bool {
         let workspace = self.workspace;
         let partial_sums = PartialSums::<_, WARPGROUP>::new(
-            workspace.wrapping_add(self.scheduler.partial_sums_offset as usize),
+            workspace.wrapping_add(partial_sums_offset(self.stream_k.stream_k_tiles) as usize),
             split,
             [warpgroup, CONSUMERS],
             accumulators.len(),
@@ -222,21 +218,18 @@ pub unsafe fn wgmma_bf16_stream_k(
 ) {
     let base = stage::stages().at(EPILOGUE_BYTES as u32);
     let tiles = TileGrid::new([m, n], [BM as u32, BN as u32], 1);
-    let scheduler = TileSchedulerParams {
-        data_parallel_tiles,
-        splits,
-        partial_sums_offset: partial_sums_offset(tiles.count() - data_parallel_tiles) as u32,
-        ..DATA_PARALLEL
-    };
-    let k_tiles = stage::k_tiles(k, BK);
     let params = Params {
         maps,
         c,
         workspace,
         gemm: GemmParams::dense([m, n, k], [false; 2]),
-        scheduler,
         tiles,
-        stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, thread::grid_dim_x()),
+        stream_k: StreamK::new(
+            stage::k_tiles(k, BK),
+            [data_parallel_tiles, tiles.count() - data_parallel_tiles],
+            splits,
+            thread::grid_dim_x(),
+        ),
     };
     // SAFETY: all lanes of a warp shuffle. `warp` is the same in a warp, and `warp < 4` in a
     // warpgroup.

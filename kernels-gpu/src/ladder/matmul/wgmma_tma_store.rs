@@ -27,9 +27,7 @@ use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::epilogue::tma_store::{self, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
-use crate::gemm::scheduler::GROUP_M;
-use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileGrid, TileSchedulerParams};
-use crate::gemm::wgmma::multicast::BoxSlice;
+use crate::gemm::scheduler::persistent::{TileCoord, TileGrid};
 use crate::gemm::wgmma::source::{OperandSource, SS};
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, WM};
 use cuda_std::mma::Bf16;
@@ -66,19 +64,6 @@ impl Stages for Four {
 /// Dynamic shared memory.
 pub const SHARED_BYTES: usize = EPILOGUE_BYTES + Four::TOTAL_BYTES;
 
-/// One matrix, whose tiles are data-parallel and stored by TMA.
-pub const DATA_PARALLEL: TileSchedulerParams = TileSchedulerParams {
-    batch: 1,
-    data_parallel_tiles: u32::MAX,
-    splits: 1,
-    head_k_tiles: 0,
-    tma_store: 1,
-    reduction: ReductionMode::LastBlock,
-    group_m: GROUP_M,
-    multicast: 1,
-    partial_sums_offset: 0,
-};
-
 /// The kernel's parameters, the tile scheduler and the number of k-tiles.
 struct Params {
     maps: *const TensorMaps,
@@ -105,7 +90,7 @@ impl Params {
                     boxes: BOXES,
                     start: stage::k_offset(self.gemm.k, BK, k_tile),
                     matrices: [0; 2],
-                    slice: BoxSlice::WHOLE,
+                    slices: None,
                 };
                 // SAFETY: the stage is empty when all consumer warps have released it.
                 unsafe {
@@ -134,7 +119,7 @@ impl Params {
                 params: &self.gemm,
                 transposed: false,
             },
-            scheduler: &DATA_PARALLEL,
+            tma_store: 1,
             maps: self.maps,
             boxes,
             barrier: 1 + warpgroup as u32,

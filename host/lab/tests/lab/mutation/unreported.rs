@@ -405,7 +405,7 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT, OF_64_ROWS_AND_8_BITS, RS],
         kind: "guard",
-        source: "warp_specialized: } else if unit.tile >= self.scheduler.data_parallel_tiles",
+        source: "warp_specialized: } else if unit.tile >= self.scheduler.stream_k.data_parallel_tiles",
         copies: &[0],
         reason: "Whether a work unit is of a stream-K tile: blocks with data-parallel tiles have \
                 none here.",
@@ -465,7 +465,7 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["wgmma_bf16_stream_k"]],
         kind: "guard",
-        source: "wgmma_stream_k: if unit.tile >= self.scheduler.data_parallel_tiles",
+        source: "wgmma_stream_k: if unit.tile >= self.stream_k.data_parallel_tiles",
         copies: &[0],
         reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
     },

@@ -42,15 +42,19 @@ const REDUCED: [(u32, [u32; 3]); 3] = [
     (16, [130, 190, 8000]),
 ];
 
-/// Multiprocessors and sizes, and the blocks of a multicast cluster. In some clusters only one
+/// Multiprocessors and sizes, and the shape of multicast clusters. In some clusters only one
 /// block's tile lies in C.
-const MULTICAST: [(u32, [u32; 3], u32); 6] = [
-    (2, [127, 180, 1000], 2),
-    (8, [300, 70, 40], 2),
-    (8, [3, 130, 0], 2),
-    (6, [200, 190, 500], 4),
-    (12, [330, 70, 1000], 4),
-    (6, [60, 270, 130], 4),
+const MULTICAST: [(u32, [u32; 3], [u32; 2]); 10] = [
+    (2, [127, 180, 1000], [2, 1]),
+    (8, [300, 70, 40], [2, 1]),
+    (8, [3, 130, 0], [2, 1]),
+    (2, [180, 127, 1000], [1, 2]),
+    (8, [70, 300, 40], [1, 2]),
+    (6, [200, 190, 500], [4, 1]),
+    (12, [330, 70, 1000], [2, 2]),
+    (6, [60, 270, 130], [1, 4]),
+    (11, [130, 390, 200], [4, 2]),
+    (11, [330, 130, 70], [2, 4]),
 ];
 
 /// The plan of a case, on `multiprocessors` multiprocessors, with the least clocks of those that
@@ -82,11 +86,13 @@ fn choices<T: GemmInto<C>, C: Element>(
     plans.into_iter().map(|(_, plan)| plan).collect()
 }
 
-/// BM of a persistent plan, with the blocks of its multicast clusters.
-fn tile_of(plan: &GemmPlan) -> Option<[u32; 2]> {
+/// BM of a persistent plan without multicast clusters.
+fn rows_of(plan: &GemmPlan) -> Option<u32> {
     match plan.scheduler {
-        TileScheduler::Persistent { config, params } => Some([config.tile[0], params.multicast]),
-        TileScheduler::Grid => None,
+        TileScheduler::Persistent { config, .. } if !plan.cluster_shape().is_multicast() => {
+            Some(config.tile[0])
+        }
+        _ => None,
     }
 }
 
@@ -193,8 +199,7 @@ where
         }
         let on = (multiprocessors, extents);
         products::<T, C>((engine, &drawn), elements, on, layouts, 1, |plan| {
-            tile_of(plan) == Some([bm, 1])
-                && splits_of(plan, ReductionMode::Cluster) == Some(blocks)
+            rows_of(plan) == Some(bm) && splits_of(plan, ReductionMode::Cluster) == Some(blocks)
         });
     }
 }
@@ -217,24 +222,27 @@ fn reduced<T, C>(
     }
 }
 
-/// Every kernel whose blocks load B by multicast, in clusters of these sizes.
+/// Every kernel, in multicast clusters of these shapes.
 fn multicast<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
 where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
     let drawn = Drawn::new(engine, "products by multicast clusters");
-    for (multiprocessors, extents, blocks) in MULTICAST {
+    for (multiprocessors, extents, shape) in MULTICAST {
         for &transposed in layouts {
             for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, 2, [-0.5, 2.0])] {
                 let case =
                     RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
                 let choices = choices(&case, multiprocessors * batch, |plan| {
-                    tile_of(plan).is_some_and(|[_, multicast]| multicast == blocks)
+                    plan.cluster_shape().extents() == shape
                 });
-                assert!(!choices.is_empty(), "{input:?} has no clusters of {blocks}");
+                assert!(
+                    !choices.is_empty(),
+                    "{input:?} has no clusters of {shape:?}"
+                );
                 for choice in choices {
-                    let name = format!("{} {extents:?} {blocks} {padding}", choice.entry);
+                    let name = format!("{} {extents:?} {shape:?} {padding}", choice.entry);
                     if drawn.takes(&name, false) {
                         run(engine, &case, &choice);
                     }
@@ -270,10 +278,11 @@ fn a_reduction_kernel_adds_many_splits() {
 }
 
 #[test]
-fn blocks_of_a_cluster_load_b_by_multicast() {
+fn blocks_of_a_cluster_load_operands_by_multicast() {
     let engine = EmulatorEngine::new();
     multicast::<_, f32>(&engine, BF16, &LAYOUTS[1..3]);
     multicast::<_, f16>(&engine, F16, &LAYOUTS[..1]);
+    multicast::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
 }
 
 /// All of these on a GPU that has `wgmma`.
@@ -294,4 +303,5 @@ pub fn on_a_gpu(gpu: &dyn Engine) {
     multicast::<_, f32>(gpu, F16, &LAYOUTS);
     multicast::<_, bf16>(gpu, BF16, &LAYOUTS);
     multicast::<_, f16>(gpu, F16, &LAYOUTS);
+    multicast::<_, f32>(gpu, TF32, &LAYOUTS);
 }

@@ -5,11 +5,11 @@ use super::{LaunchCost, ReductionCost, TileCost};
 /// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
 /// it reads, the reduction kernel the bytes of all splits.
 pub const PERSISTENT: LaunchCost = LaunchCost {
-    start: 5160.0,
-    last_block: ReductionCost::new(2740.0, 0.0, 12.7 / COLUMN_BYTES),
+    start: 3930.0,
+    last_block: ReductionCost::new(2590.0, 0.0, 16.2 / COLUMN_BYTES),
     alone: 1.0,
     uneven: 0.0,
-    kernel: ReductionCost::new(5610.0, 1580.0, 0.0038 / 4.0),
+    kernel: ReductionCost::new(5440.0, 1360.0, 0.0039 / 4.0),
     // Their own terms count what they load: see `BYTES_PER_CLOCK`.
     memory_bytes: f64::INFINITY,
     unaligned_bytes: f64::INFINITY,
@@ -17,7 +17,7 @@ pub const PERSISTENT: LaunchCost = LaunchCost {
 
 /// The reduction by blocks of a cluster, which read each other's shared memory. Each split is a
 /// round; the bytes are those that a block stores for the others.
-pub const CLUSTER: ReductionCost = ReductionCost::new(970.0, 493.0, 50.2 / COLUMN_BYTES);
+pub const CLUSTER: ReductionCost = ReductionCost::new(650.0, 650.0, 36.7 / COLUMN_BYTES);
 
 /// The reduction kernel of `wgmma` where its blocks fit beside those of the GEMM: they have started
 /// when it ends.
@@ -30,7 +30,7 @@ pub const KERNEL_BESIDE: ReductionCost = ReductionCost {
 const COLUMN_BYTES: f64 = 512.0;
 
 /// Clocks of the barrier of a multicast cluster.
-pub const CLUSTER_BARRIER: f64 = 588.0;
+pub const CLUSTER_BARRIER: f64 = 940.0;
 
 /// Clocks of a persistent grid's tail split besides its k-tiles: its block's prologue and its
 /// partial sums.
@@ -43,32 +43,41 @@ pub const BYTES_PER_CLOCK: f64 = 2190.0;
 /// where A has fewer rows than the highest tiles.
 pub const ABSENT_ROW: f64 = 0.45;
 
-/// Persistent tiles, beside what the L2 cache takes. Fitted, with the other costs of persistent
-/// kernels, to 2,600 times on an H200 of 171 products of bf16 and TF32 drawn at random. Fitted to
-/// half of these, the planner's choice takes 1.028 times as long for the other half as the fastest,
-/// of persistent and unaligned tiles: a geometric mean.
+/// Persistent tiles of BM × BN in multicast clusters of so many blocks, beside what the L2 cache
+/// takes. Fitted, with the other costs of persistent kernels, to 4,760 times on an H200 of 156
+/// products of bf16 and TF32 drawn at random; clusters do not change what an epilogue takes. Fitted
+/// to half of these, the planner's choice takes 1.033 times as long for the other half as the
+/// fastest, of persistent and unaligned tiles: a geometric mean.
 pub const WGMMA: &[TileCost] = &[
-    TileCost::of_columns([128, 256, 1], 4.00, 20.6),
-    TileCost::of_columns([128, 192, 1], 4.01, 22.0),
-    TileCost::of_columns([128, 128, 1], 4.67, 22.5),
-    TileCost::of_columns([128, 64, 1], 5.36, 28.0),
-    TileCost::of_columns([64, 192, 1], 2.30, 14.0),
-    TileCost::of_columns([64, 64, 1], 2.57, 17.3),
-    TileCost::of_columns([128, 256, 2], 3.68, 20.6),
-    TileCost::of_columns([128, 192, 2], 3.93, 21.7),
-    TileCost::of_columns([128, 128, 2], 4.21, 24.9),
-    TileCost::of_columns([128, 64, 2], 5.52, 28.5),
-    TileCost::of_columns([64, 192, 2], 2.34, 15.2),
-    TileCost::of_columns([64, 64, 2], 3.65, 18.6),
-    TileCost::of_columns([128, 128, 4], 3.35, 28.5),
-    TileCost::of_columns([128, 64, 4], 4.34, 27.8),
-    TileCost::of_columns([64, 192, 4], 1.78, 17.5),
-    TileCost::of_columns([64, 64, 4], 3.63, 14.0),
+    TileCost::of_columns([128, 256, 1], 3.89, 20.0),
+    TileCost::of_columns([128, 192, 1], 3.69, 22.1),
+    TileCost::of_columns([128, 128, 1], 4.14, 24.9),
+    TileCost::of_columns([128, 64, 1], 5.21, 26.6),
+    TileCost::of_columns([64, 192, 1], 2.36, 13.4),
+    TileCost::of_columns([64, 64, 1], 3.23, 16.6),
+    TileCost::of_columns([128, 256, 2], 3.79, 20.0),
+    TileCost::of_columns([128, 192, 2], 3.77, 22.1),
+    TileCost::of_columns([128, 128, 2], 4.29, 24.9),
+    TileCost::of_columns([128, 64, 2], 6.25, 26.6),
+    TileCost::of_columns([64, 192, 2], 2.62, 13.4),
+    TileCost::of_columns([64, 64, 2], 4.40, 16.6),
+    TileCost::of_columns([128, 256, 4], 3.74, 20.0),
+    TileCost::of_columns([128, 192, 4], 3.96, 22.1),
+    TileCost::of_columns([128, 128, 4], 4.06, 24.9),
+    TileCost::of_columns([128, 64, 4], 5.72, 26.6),
+    TileCost::of_columns([64, 192, 4], 2.43, 13.4),
+    TileCost::of_columns([64, 64, 4], 4.13, 16.6),
+    TileCost::of_columns([128, 256, 8], 3.77, 20.0),
+    TileCost::of_columns([128, 192, 8], 3.88, 22.1),
+    TileCost::of_columns([128, 128, 8], 4.04, 24.9),
+    TileCost::of_columns([128, 64, 8], 5.50, 26.6),
+    TileCost::of_columns([64, 192, 8], 2.27, 13.4),
+    TileCost::of_columns([64, 64, 8], 3.43, 16.6),
 ];
 
 /// Lines of 128 bytes that the L2 cache delivers in a clock to all SMs, for elements of 2 and 4
 /// bytes. Fitted with them.
-pub const L2_LINES_PER_CLOCK: f64 = 62.5;
+pub const L2_LINES_PER_CLOCK: f64 = 63.2;
 
 /// Persistent tiles of elements of 8 bits: fitted to 1,000 times of 71 products of E4M3 on an H100.
 pub const WGMMA_8: &[TileCost] = &[
@@ -106,26 +115,6 @@ pub fn row_lines(alignment: u32) -> f64 {
         _ => 2.36,
     }
 }
-
-/// Whether a copy of an operand, whose rows begin at multiples of `alignment` bytes, to rows that
-/// begin at lines takes two thirds of the time that it saves at most. The operand has `rows` rows
-/// or columns of `k` elements, in each matrix of a batch, and tiles of `others` columns or rows
-/// load them.
-pub fn is_copied_to_lines(
-    alignment: u32,
-    [rows, others, k, batch]: [u32; 4],
-    element_bytes: u32,
-) -> bool {
-    let bytes = [rows, k, batch, element_bytes].map(f64::from);
-    let bytes: f64 = bytes.into_iter().product();
-    let times = f64::from(others.div_ceil(LINES_TILE));
-    let lines = bytes / f64::from(LINE_BYTES) * times * (row_lines(alignment) - 1.0);
-    let copy = PACK_LAUNCH + 2.0 * bytes / PACK_BYTES_PER_CLOCK;
-    lines / L2_LINES_PER_CLOCK > 1.5 * copy
-}
-
-/// Columns of the tiles that [`is_copied_to_lines`] counts.
-const LINES_TILE: u32 = 192;
 
 /// Persistent tiles of f32 in terms of bf16: six products of each k-tile. Fitted to times of 60
 /// products on an H200, drawn at random, beside what their launches take; half of them alone

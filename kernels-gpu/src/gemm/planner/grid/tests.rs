@@ -1,19 +1,6 @@
+use super::super::H200;
 use super::super::kernel_set::{DGEMM, OF_BF16, SGEMM, SGEMM_PORTABLE};
 use super::*;
-
-const H200: GemmProblem = GemmProblem {
-    extents: [4096, 4096, 4096],
-    transposed: [false; 2],
-    vectors: [true; 2],
-    aligned_rows: [true; 2],
-    row_alignment: [128; 2],
-    fused: false,
-    c_vectors: true,
-    tma_store: true,
-    batch: 1,
-    multiprocessors: 132,
-    shared_bytes: 227 << 10,
-};
 
 fn planned(extents: [u32; 3]) -> GemmPlan {
     SGEMM.plan(&GemmProblem { extents, ..H200 }).unwrap()

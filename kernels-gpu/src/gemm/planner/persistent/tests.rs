@@ -1,19 +1,9 @@
+extern crate std;
+
+use super::super::H200;
 use super::super::kernel_set::{OF_BF16_90, OF_TF32_90};
 use super::*;
-
-const H200: GemmProblem = GemmProblem {
-    extents: [4096; 3],
-    transposed: [false; 2],
-    vectors: [true; 2],
-    aligned_rows: [true; 2],
-    row_alignment: [128; 2],
-    fused: false,
-    c_vectors: true,
-    tma_store: true,
-    batch: 1,
-    multiprocessors: 132,
-    shared_bytes: 227 << 10,
-};
+use std::vec::Vec;
 
 #[derive(Debug)]
 struct Planned {
@@ -32,8 +22,11 @@ fn planned_of(extents: [u32; 3], transposed: [bool; 2]) -> Planned {
         transposed,
         ..H200
     };
-    let launch = OF_BF16_90.plan(&problem).unwrap();
-    let TileScheduler::Persistent { config, params } = launch.scheduler else {
+    of(OF_BF16_90.plan(&problem).unwrap())
+}
+
+fn of(launch: GemmPlan) -> Planned {
+    let TileScheduler::Persistent { config, params, .. } = launch.scheduler else {
         panic!("{launch:?}");
     };
     Planned {
@@ -41,6 +34,13 @@ fn planned_of(extents: [u32; 3], transposed: [bool; 2]) -> Planned {
         scheduler: params,
         launch,
     }
+}
+
+/// All plans.
+fn all(extents: [u32; 3]) -> Vec<Planned> {
+    let problem = GemmProblem { extents, ..H200 };
+    let candidates = OF_BF16_90.candidates(&problem);
+    candidates.map(|(_, launch)| of(launch)).collect()
 }
 
 #[test]
@@ -54,63 +54,79 @@ fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
 #[test]
 fn few_tiles_of_many_k_tiles_are_stream_k_tiles() {
     let plan = planned([333, 777, 12345]);
-    assert_eq!(plan.scheduler.reduction, ReductionMode::LastBlock);
-    assert!(plan.launch.zeroed_bytes > 0, "{plan:?}");
-    assert_eq!(planned([1024, 1024, 1024]).launch.workspace_bytes, 0);
+    assert!(plan.scheduler.stream_k.splits > 1, "{plan:?}");
+    assert_eq!(plan.scheduler.stream_k.data_parallel_tiles, 0);
+    let plan = planned([1024, 1024, 1024]);
+    assert_eq!(plan.scheduler.stream_k.stream_k_tiles, 0);
+    assert_eq!(plan.launch.workspace_bytes, 0);
 }
 
 #[test]
-fn many_partial_sums_are_added_up_by_a_reduction_kernel() {
-    let plan = planned([768, 768, 16384]);
-    let [bm, bn, _] = plan.config.tile;
-    let tiles = 768_u32.div_ceil(bm) * 768_u32.div_ceil(bn);
-    assert!(plan.scheduler.splits > 3, "{plan:?}");
-    assert_eq!(
-        [plan.launch.grid[0], plan.launch.reduction.unwrap().grid[0]],
-        [
-            tiles * plan.scheduler.splits,
-            stream_k::blocks(tiles, [bm, bn])
-        ]
-        .map(u64::from)
-    );
-    assert_eq!(plan.launch.zeroed_bytes, 0);
-    assert!(plan.launch.workspace_bytes > 0);
-    assert_eq!(planned([333, 777, 12345]).launch.reduction, None);
+fn partial_sums_are_added_up_as_the_reduction_mode_says() {
+    for extents in [[768, 768, 16384], [333, 777, 12345], [256, 256, 8192]] {
+        for plan in all(extents) {
+            let scheduler::StreamK {
+                stream_k_tiles,
+                splits,
+                ..
+            } = plan.scheduler.stream_k;
+            let has_last_block = plan.scheduler.reduction == ReductionMode::LastBlock;
+            assert_eq!(
+                plan.launch.zeroed_bytes > 0,
+                stream_k_tiles > 0 && has_last_block
+            );
+            let has_workspace =
+                stream_k_tiles > 0 && plan.scheduler.reduction != ReductionMode::Cluster;
+            assert_eq!(plan.launch.workspace_bytes > 0, has_workspace, "{plan:?}");
+            match plan.scheduler.reduction {
+                ReductionMode::Kernel => {
+                    let [bm, bn, _] = plan.config.tile;
+                    let grids = [plan.launch.grid[0], plan.launch.reduction.unwrap().grid[0]];
+                    let blocks = stream_k::blocks(stream_k_tiles, [bm, bn]);
+                    assert_eq!(grids, [stream_k_tiles * splits, blocks].map(u64::from));
+                }
+                ReductionMode::Cluster => {
+                    assert_eq!(plan.launch.cluster_size, splits);
+                    assert!(stream_k_tiles <= H200.active_clusters.of(splits));
+                    assert_eq!(plan.launch.cluster_shape(), ClusterShape::ALONE);
+                }
+                ReductionMode::LastBlock => assert_eq!(plan.launch.reduction, None),
+            }
+        }
+    }
 }
 
 #[test]
 fn few_tiles_of_few_splits_are_reduced_by_clusters() {
-    for (extents, splits) in [([768, 1024, 8192], 2), ([256, 256, 8192], 5)] {
+    for extents in [[768, 1024, 8192], [256, 256, 8192]] {
         let plan = planned(extents);
-        assert_eq!(plan.scheduler.reduction, ReductionMode::Cluster);
-        assert_eq!(
-            [plan.launch.cluster_size, plan.scheduler.splits],
-            [splits; 2]
-        );
-        assert_eq!(plan.launch.workspace_bytes, 0);
-        assert_eq!(plan.scheduler.multicast, 1);
+        assert_eq!(plan.scheduler.reduction, ReductionMode::Cluster, "{plan:?}");
     }
-    assert_eq!(planned([768, 768, 16384]).launch.cluster_size, 1);
+    assert_eq!(planned([768, 3072, 16384]).launch.cluster_size, 1);
 }
 
 #[test]
 fn idle_sms_take_tail_splits() {
     let plan = planned([768, 3072, 16384]);
-    assert_eq!((plan.launch.grid[0], plan.scheduler.splits), (192, 2));
+    assert_eq!(
+        (plan.launch.grid[0], plan.scheduler.stream_k.splits),
+        (192, 2)
+    );
     // Of 256 k-tiles.
     assert!(
-        (192..=208).contains(&plan.scheduler.head_k_tiles),
+        (192..=208).contains(&plan.scheduler.stream_k.head_k_tiles),
         "{plan:?}"
     );
 }
 
 #[test]
 fn multicast_clusters_compute_what_the_l2_cache_bounds() {
-    for extents in [[4096; 3], [2048, 768, 3072], [1024, 768, 4096]] {
+    for extents in [[2048; 3], [4096; 3], [8192; 3]] {
         let plan = planned(extents);
-        assert!(plan.scheduler.multicast > 1, "{plan:?}");
-        assert_eq!(plan.launch.cluster_size, plan.scheduler.multicast);
-        assert_eq!(plan.scheduler.splits, 1);
+        let cluster = plan.scheduler.tiles.cluster();
+        assert!(cluster.is_multicast(), "{plan:?}");
+        assert_eq!(plan.launch.cluster_size, cluster.blocks());
+        assert_eq!(plan.scheduler.stream_k.splits, 1);
     }
     // Rows that lie in two lines of the cache.
     let straddling = GemmProblem {
@@ -118,27 +134,38 @@ fn multicast_clusters_compute_what_the_l2_cache_bounds() {
         row_alignment: [16; 2],
         ..H200
     };
-    assert!(OF_BF16_90.plan(&straddling).unwrap().multicast() > 1);
-    assert_eq!(planned([8, 8, 64]).scheduler.multicast, 1);
+    let cluster = |launch: GemmPlan| launch.cluster_shape();
+    assert!(cluster(OF_BF16_90.plan(&straddling).unwrap()).is_multicast());
+    assert!(!cluster(planned([8, 8, 64]).launch).is_multicast());
 }
 
-/// On an H200, 32 clusters of 4 do not run at the same time: a second wave takes as long again.
+/// A cluster that waits for another one takes a second wave, as long as the first.
 #[test]
-fn clusters_of_four_leave_multiprocessors_idle() {
-    for multiprocessors in [4, 7, 108, 132] {
-        let blocks = co_resident(4, multiprocessors);
-        assert!(blocks.is_multiple_of(4) && blocks >= 4);
-        assert!(blocks == 4 || blocks <= multiprocessors / 4 * 3);
+fn a_wave_has_as_many_clusters_as_run_at_the_same_time() {
+    for (shape, blocks) in [([1, 1], 132), ([1, 2], 132), ([2, 2], 120), ([4, 2], 120)] {
+        let grids = grids(ClusterShape::new(shape), 4000, 8, H200.active_clusters);
+        assert!(
+            grids.into_iter().all(|grid| grid.blocks == blocks),
+            "{shape:?}"
+        );
     }
-    assert_eq!([1, 2].map(|blocks| co_resident(blocks, 132)), [132; 2]);
-    assert_eq!(co_resident(2, 1), 2);
+    let surely = ActiveClusters::estimate(132);
+    assert_eq!(
+        [1, 2, 4, 8, 9].map(|blocks| surely.of(blocks)),
+        [132, 66, 24, 12, 0]
+    );
+    let of_one = |shape| grids(ClusterShape::new(shape), 16, 8, ActiveClusters::estimate(1));
+    assert!(of_one([4, 2]).all(|grid| grid.blocks == 8));
 }
 
 #[test]
 fn memory_bound_gemms_are_not_split() {
     for extents in [[8, 4096, 4096], [4096, 64, 4096], [128, 4096, 4096]] {
         let plan = planned(extents);
-        assert_eq!((plan.config.tile[0], plan.scheduler.splits), (64, 1));
+        assert_eq!(
+            (plan.config.tile[0], plan.scheduler.stream_k.splits),
+            (64, 1)
+        );
     }
     // Blocks of the reduction kernel find idle SMs.
     let plan = planned([128, 128, 65536]);
@@ -151,13 +178,17 @@ fn memory_bound_gemms_are_not_split() {
 
 #[test]
 fn tiles_of_one_wave_are_in_lower_groups() {
-    for extents in [[1024, 768, 3072], [512, 768, 3072], [8, 8, 64]] {
-        let plan = planned(extents);
-        let lower = GROUP_M_ONE_WAVE.max(plan.scheduler.multicast);
-        assert_eq!(plan.scheduler.group_m, lower);
-    }
-    for extents in [[4096; 3], [768, 1024, 8192], [768, 3072, 16384]] {
-        assert_eq!(planned(extents).scheduler.group_m, GROUP_M);
+    for extents in [[1024, 768, 3072], [4096; 3], [768, 3072, 16384]] {
+        for plan in all(extents) {
+            let tiles = plan.scheduler.tiles;
+            let is_one_wave = plan.scheduler.stream_k.stream_k_tiles == 0
+                && plan.launch.grid[0] == tiles.count().into();
+            let expected = match is_one_wave {
+                true => GROUP_M_ONE_WAVE.max(plan.launch.cluster_shape().extents()[0]),
+                false => GROUP_M,
+            };
+            assert_eq!(tiles.group_m(), expected);
+        }
     }
 }
 
@@ -169,12 +200,15 @@ fn every_layout_and_size_has_a_plan() {
             for k in [0, 1, 64, 16384] {
                 for transposed in [[false, false], [false, true], [true, false], [true, true]] {
                     let plan = planned_of([m, n, k], transposed);
-                    let [bm, bn, _] = plan.config.tile;
-                    let tiles =
-                        TileGrid::new([m, n], [bm, bn], 1).for_cluster(plan.scheduler.multicast);
-                    assert!(plan.scheduler.data_parallel_tiles <= tiles.count());
+                    let scheduler::StreamK {
+                        data_parallel_tiles,
+                        stream_k_tiles,
+                        ..
+                    } = plan.scheduler.stream_k;
+                    let tiles = plan.scheduler.tiles.count();
+                    assert_eq!(data_parallel_tiles + stream_k_tiles, tiles);
                     // Tails come behind as many heads, of which there are fewer than SMs.
-                    let waves = 1 + u64::from(plan.scheduler.head_k_tiles > 0);
+                    let waves = 1 + u64::from(plan.scheduler.stream_k.head_k_tiles > 0);
                     assert!((1..=132 * waves).contains(&plan.launch.grid[0]));
                     assert!(plan.launch.grid[0].is_multiple_of(plan.launch.cluster_size.into()));
                 }
