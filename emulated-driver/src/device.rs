@@ -152,8 +152,7 @@ impl EmulatedDevice {
         self.capability.0 >= 9
     }
 
-    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of graphics and of sharing between
-    /// processes are 0: there is none.
+    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of graphics are 0: there is none.
     pub(crate) fn attribute(&self, attribute: u32, ordinal: i32) -> Result<i32> {
         let [threads, blocks, shared, optin, ratio] = limits(self.capability);
         Ok(match attribute {
@@ -186,8 +185,9 @@ impl EmulatedDevice {
             87 => ratio,
             // Managed memory while a kernel runs, streams that wait for values and write them,
             // cooperative launches, registered memory, which has its own address, virtual memory
-            // management, pools.
-            89 | 91..=95 | 99 | 102 | 115 | 122 | 123 => 1,
+            // management, handles of it that are files, pools, and handles of theirs (a set, of files
+            // alone), events for other processes.
+            89 | 91..=95 | 99 | 102 | 103 | 115 | 119 | 122 | 123 | 125 => 1,
             21..=29 | 42..=49 | 52..=74 | 77 => image_limit(attribute),
             97 => optin << 10,
             106 => blocks,

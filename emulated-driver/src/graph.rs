@@ -377,6 +377,14 @@ impl Instance {
     }
 
     /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the graph has no such node.
+    pub(crate) fn operation(&self, node: Handle) -> Result<Operation> {
+        let steps = lock(&self.steps);
+        let step = steps.iter().find(|step| step.node == node);
+        Ok(step.ok_or(Code::INVALID_VALUE)?.operation.clone())
+    }
+
+    /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` where the graph has no such node, or one of another kind.
     pub(crate) fn set(&self, node: Handle, operation: Operation) -> Result {
         let mut steps = lock(&self.steps);

@@ -15,7 +15,6 @@ use crate::device::{EmulatedDevice, target_number};
 use crate::device_runtime::with_device_runtime;
 use crate::link::limit_of;
 use crate::memory::of_memory_error;
-use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, lock};
 
 /// PTX longer than this is not decoded when it is loaded, but kernel by kernel.
@@ -265,53 +264,6 @@ impl Function {
             }
         };
         by_threads.min(by_shared).min(blocks)
-    }
-
-    /// The arguments of a launch: one pointer to each, or a buffer of all of them in `extra`.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where both or none are given, or the buffer is too short.
-    pub(crate) fn arguments(&self, each: In<Host>, extra: In<Host>) -> Result<Args> {
-        let params = self.kernel.params();
-        let mut args = Args::new();
-        if params.is_empty() {
-            return Ok(args);
-        }
-        if !each.is_null() {
-            for (index, param) in params.iter().enumerate() {
-                args.push_bytes(&each.at(index)?.vec(param.bytes as usize)?);
-            }
-            return Ok(args);
-        }
-        let (mut buffer, mut bytes) = (None, None);
-        for pair in 0.. {
-            match extra.at(2 * pair)?.address() {
-                0 => break,
-                1 => buffer = Some(extra.at(2 * pair + 1)?),
-                2 => bytes = Some(extra.at(2 * pair + 1)?),
-                _ => return Err(Code::INVALID_VALUE),
-            }
-        }
-        let (Some(buffer), Some(bytes)) = (buffer, bytes) else {
-            return Err(Code::INVALID_VALUE);
-        };
-        let mut size = [0; 8];
-        bytes.read(&mut size)?;
-        self.arguments_in(&buffer.vec(usize::from_le_bytes(size))?)
-    }
-
-    /// The arguments in a buffer of all of them.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where the buffer is too short.
-    pub(crate) fn arguments_in(&self, all: &[u8]) -> Result<Args> {
-        let mut args = Args::new();
-        for param in self.kernel.params() {
-            let start = param.offset as usize;
-            let one = all.get(start..start + param.bytes as usize);
-            args.push_bytes(one.ok_or(Code::INVALID_VALUE)?);
-        }
-        Ok(args)
     }
 
     /// # Errors

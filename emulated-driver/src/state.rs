@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ptx_emulator::Memory;
 
+use crate::advice::Advices;
 use crate::array::{Array, Mipmapped, Textures};
 use crate::code::{Code, Result};
 use crate::context::{Context, Primary};
 use crate::device::EmulatedDevice;
 use crate::graph::{Graph, Instance, Node};
 use crate::graph_memory::GraphMemory;
+use crate::ipc::Sharing;
 use crate::launch::{Function, LoadedModule};
 use crate::link::Link;
 use crate::memory::{Allocations, Pool};
@@ -93,9 +95,13 @@ pub(crate) struct Driver {
     pub(crate) memory: Memory,
     pub(crate) options: Options,
     pub(crate) allocations: Mutex<Allocations>,
+    pub(crate) advices: Mutex<Advices>,
+    pub(crate) sharing: Mutex<Sharing>,
     pub(crate) primaries: Vec<Mutex<Primary>>,
-    /// The handle of each device's default memory pool.
+    /// The handle of each device's default memory pool, and behind them that of the host's.
     pub(crate) default_pools: Vec<Handle>,
+    /// Those that allocations are from which name none.
+    pub(crate) current_pools: Mutex<Vec<Handle>>,
     pub(crate) contexts: Objects<Context>,
     pub(crate) modules: Objects<LoadedModule>,
     pub(crate) functions: Objects<Function>,
@@ -163,9 +169,12 @@ impl Driver {
         let capacity = devices.iter().map(EmulatedDevice::memory_bytes).sum();
         let graph_memory = vec![GraphMemory::default(); devices.len()];
         let pools = Objects::default();
-        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device, false)));
+        let of_devices = (0..devices.len()).map(|device| Pool::new(device, false));
+        let all = of_devices.chain([Pool::new(0, true)]);
+        let default_pools: Vec<_> = all.map(|pool| pools.insert(pool)).collect();
         Ok(Driver {
-            default_pools: default_pools.collect(),
+            current_pools: Mutex::new(default_pools.clone()),
+            default_pools,
             primaries: devices.iter().map(|_| Mutex::default()).collect(),
             devices,
             memory: Memory::with_capacity(capacity),
@@ -175,6 +184,8 @@ impl Driver {
                 findings: variable("WARPLADDER_CUDA_FINDINGS"),
             },
             allocations: Mutex::default(),
+            advices: Mutex::default(),
+            sharing: Mutex::default(),
             contexts: Objects::default(),
             modules: Objects::default(),
             functions: Objects::default(),

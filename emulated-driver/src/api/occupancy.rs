@@ -88,7 +88,7 @@ api! {
     fn cuOccupancyMaxActiveClusters(to: Out<c_int>, handle: Handle, launch: In<Launch>) {
         let current = current()?;
         let (function, device) = (function(handle)?, current.device());
-        let config = launch.get()?.config()?;
+        let config = launch.get()?.config()?.0;
         let threads = config.block.iter().product::<c_uint>() as c_int;
         let shared = config.dynamic_shared_bytes as usize;
         let blocks = function.resident_blocks(device, threads, shared) * device.multiprocessors;

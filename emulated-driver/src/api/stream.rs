@@ -339,6 +339,32 @@ api! {
         Ok(())
     }
 
+    // The first versions of these have the same arguments.
+    fn cuStreamWaitValue32
+        | cuStreamWaitValue32_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
+        cuStreamWaitValue32_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamWaitValue64
+        | cuStreamWaitValue64_ptsz (handle: Handle, address: u64, value: u64, flags: c_uint) {
+        cuStreamWaitValue64_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamWriteValue32
+        | cuStreamWriteValue32_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
+        cuStreamWriteValue32_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamWriteValue64
+        | cuStreamWriteValue64_ptsz (handle: Handle, address: u64, value: u64, flags: c_uint) {
+        cuStreamWriteValue64_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamBatchMemOp
+        | cuStreamBatchMemOp_ptsz (handle: Handle, count: c_uint, all: In<[u64; 6]>, flags: c_uint) {
+        cuStreamBatchMemOp_v2(handle, count, all, flags)
+    }
+
     fn cuStreamWaitValue32_v2
         | cuStreamWaitValue32_v2_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
         wait_value(handle, address, (u64::from(value), 32), flags)
