@@ -69,6 +69,9 @@ impl Default for Remembered {
 
 const MAX_DYNAMIC_SHARED: u32 = 8;
 
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+const LARGER_CLUSTERS: u32 = 14;
+
 /// When the kernels of a module are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loading {
@@ -165,6 +168,12 @@ pub(crate) fn global(driver: &Driver, handle: Handle, name: &str) -> Result<(u64
 }
 
 impl Function {
+    /// Whether the program allows clusters that not every device with clusters can run.
+    pub(crate) fn has_larger_clusters(&self) -> bool {
+        let set = lock(&self.attributes).get(&LARGER_CLUSTERS).copied();
+        set.is_some_and(|set| set != 0)
+    }
+
     /// Most threads of a block.
     pub(crate) fn max_threads(&self) -> i32 {
         let declared = self.kernel.max_threads();
@@ -322,6 +331,7 @@ pub(crate) fn run(
     let mut counters = Counters::new();
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
     let mut config = config.clone();
+    config.larger_clusters = function.has_larger_clusters();
     if !driver.options.sanitize {
         config.shared_unit = current.device().shared_unit();
     }

@@ -125,6 +125,33 @@ pub(crate) struct Driver {
     pub(crate) links: Objects<Link>,
 }
 
+/// The newest CUDA whose programs find their functions here, as a number like 13000.
+const VERSION: i32 = 13_000;
+
+/// The version of CUDA that the driver says to have: programs compare it with that of the toolkit
+/// that they were built with, and some then make machine code. The environment may name a newer
+/// one of the same family, whose functions are these.
+pub(crate) fn cuda_version() -> i32 {
+    static NAMED: OnceLock<i32> = OnceLock::new();
+    *NAMED.get_or_init(|| {
+        let Ok(text) = std::env::var("WARPLADDER_CUDA_VERSION") else {
+            return VERSION;
+        };
+        parse_version(&text).unwrap_or_else(|| {
+            eprintln!(
+                "warpladder cuda: WARPLADDER_CUDA_VERSION is `{text}`: name one from 13.0 to \
+                 13.99; it counts as 13.0"
+            );
+            VERSION
+        })
+    })
+}
+
+fn parse_version(text: &str) -> Option<i32> {
+    let minor: i32 = text.strip_prefix("13.")?.parse().ok()?;
+    (0..100).contains(&minor).then_some(VERSION + 10 * minor)
+}
+
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// `cuInit`.
@@ -219,4 +246,19 @@ impl Driver {
 /// The lock. What it guards is valid at every step, also where a thread panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_version;
+
+    #[test]
+    fn versions_are_of_one_family() {
+        let all = ["13.0", "13.5", "13.100", "12.9", "13", "13.x", "13.-1"];
+        let found = all.map(parse_version);
+        assert_eq!(
+            found,
+            [Some(13_000), Some(13_050), None, None, None, None, None]
+        );
+    }
 }

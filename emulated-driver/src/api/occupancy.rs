@@ -97,8 +97,12 @@ api! {
     }
 
     fn cuOccupancyMaxPotentialClusterSize(to: Out<c_int>, handle: Handle, _launch: In<Launch>) {
-        function(handle)?;
-        let clusters = current()?.device().has_clusters();
-        to.set(if clusters { ptx_emulator::MAX_CLUSTER_BLOCKS as c_int } else { 1 })
+        let function = function(handle)?;
+        let most = match (current()?.device().has_clusters(), function.has_larger_clusters()) {
+            (false, _) => 1,
+            (true, false) => ptx_emulator::MAX_CLUSTER_BLOCKS,
+            (true, true) => ptx_emulator::MAX_LARGER_CLUSTER_BLOCKS,
+        };
+        to.set(most as c_int)
     }
 }

@@ -40,6 +40,7 @@ const VERSIONS: &[(&str, c_int, &str)] = &[
     ("cuGraphNodeGetDependencies", 0, "cuGraphNodeGetDependencies"),
     ("cuGraphNodeGetDependentNodes", 12_030, "cuGraphNodeGetDependentNodes_v2"),
     ("cuGraphNodeGetDependentNodes", 0, "cuGraphNodeGetDependentNodes"),
+    ("cuGraphNodeSetParams", 0, "cuGraphNodeSetParams"),
     ("cuGraphRemoveDependencies", 12_030, "cuGraphRemoveDependencies_v2"),
     ("cuGraphRemoveDependencies", 0, "cuGraphRemoveDependencies"),
     ("cuGraphGetEdges", 12_030, "cuGraphGetEdges_v2"), ("cuGraphGetEdges", 0, "cuGraphGetEdges"),
