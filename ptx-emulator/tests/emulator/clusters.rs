@@ -576,7 +576,7 @@ fn larger_clusters_are_allowed_by_the_launch() {
         }";
     let module = Module::parse(text).expect("PTX");
     let kernel = module.kernel("ring").expect("it is there");
-    let memory = Memory::new();
+    let memory = Memory::with_capacity(1 << 20);
     let to = memory.alloc(32 * 4).expect("room");
     let mut config = LaunchConfig::new([32, 1, 1], [1, 1, 1]);
     config.cluster = Some([16, 1, 1]);
