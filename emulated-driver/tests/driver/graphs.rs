@@ -350,3 +350,70 @@ fn streams_wait_for_values_of_other_threads() {
     assert_eq!(download(flag, &mut value), 0);
     assert_eq!(value, [8, 1]);
 }
+
+/// A capture has one number for all its streams, and an event that is recorded with the external
+/// flag is a node: it is recorded when the graph runs.
+#[test]
+fn captures_have_a_number_and_external_events_are_nodes() {
+    context();
+    let stream = || {
+        let mut stream = NONE;
+        let to: *mut Handle = &mut stream;
+        assert_eq!(call!(cuStreamCreate(to => *mut Handle, 1 => c_uint)), 0);
+        stream
+    };
+    let event = || {
+        let mut event = NONE;
+        let to: *mut Handle = &mut event;
+        assert_eq!(call!(cuEventCreate(to => *mut Handle, 0 => c_uint)), 0);
+        event
+    };
+    let number = |stream: Handle| {
+        let (mut status, mut id): (c_uint, u64) = (9, 0);
+        let (to, place): (*mut c_uint, *mut u64) = (&mut status, &mut id);
+        let code = call!(cuStreamGetCaptureInfo(
+            stream => Handle, to => *mut c_uint, place => *mut u64
+        ));
+        assert_eq!(code, 0);
+        (status, id)
+    };
+    let record = |event: Handle, on: Handle, flags: c_uint| {
+        call!(cuEventRecordWithFlags(
+            event => Handle, on => Handle, flags => c_uint
+        ))
+    };
+    let (first, second, fork, start, end) = (stream(), stream(), event(), event(), event());
+    assert_eq!(number(first).0, 0);
+    assert_eq!(
+        call!(cuStreamBeginCapture_v2(first => Handle, 0 => c_uint)),
+        0
+    );
+    let (status, id) = number(first);
+    assert_eq!(status, 1);
+    assert_eq!(record(fork, first, 0), 0);
+    let code = call!(cuStreamWaitEvent(second => Handle, fork => Handle, 0 => c_uint));
+    assert_eq!((code, number(second)), (0, (1, id)));
+    assert_eq!(record(start, first, 2), 1);
+    assert_eq!(record(start, first, 1), 0);
+    assert_eq!(record(end, first, 1), 0);
+    // It was not recorded yet, and is none of the capture's.
+    assert_eq!(call!(cuEventQuery(start => Handle)), 0);
+    let mut graph = NONE;
+    let to: *mut Handle = &mut graph;
+    let code = call!(cuStreamEndCapture(first => Handle, to => *mut Handle));
+    assert_eq!(code, 0);
+    let (code, instance) = instantiate(graph);
+    assert_eq!(code, 0);
+    let elapsed = || {
+        let mut time = -1.0f32;
+        let to: *mut f32 = &mut time;
+        let code = call!(cuEventElapsedTime(
+            to => *mut f32, start => Handle, end => Handle
+        ));
+        (code, time)
+    };
+    assert_eq!(elapsed().0, 400);
+    assert_eq!(call!(cuGraphLaunch(instance => Handle, NONE => Handle)), 0);
+    let (code, time) = elapsed();
+    assert!(code == 0 && time >= 0.0, "{code} {time}");
+}
