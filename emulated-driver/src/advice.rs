@@ -1,5 +1,5 @@
 //! What a program has said of where managed memory should be. Kernels read it wherever it is: the
-//! advice is kept for those who ask for it.
+//! advice is kept for the attributes of ranges.
 
 use std::collections::{BTreeMap, BTreeSet};
 

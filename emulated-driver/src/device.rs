@@ -185,8 +185,8 @@ impl EmulatedDevice {
             87 => ratio,
             // Managed memory while a kernel runs, streams that wait for values and write them,
             // cooperative launches, registered memory, which has its own address, virtual memory
-            // management, handles of it that are files, pools, and handles of theirs (a set, of files
-            // alone), events for other processes.
+            // management, files as its handles, pools, their kinds of handles (a set: files alone),
+            // events for other processes.
             89 | 91..=95 | 99 | 102 | 103 | 115 | 119 | 122 | 123 | 125 => 1,
             21..=29 | 42..=49 | 52..=74 | 77 => image_limit(attribute),
             97 => optin << 10,

@@ -119,7 +119,7 @@ impl Driver {
         Ok(file)
     }
 
-    /// What was exported at an address that is freed: those who have it keep it.
+    /// Forgets what was exported at an address that is freed: processes that imported it keep it.
     pub(crate) fn forget_export(&self, address: u64) {
         lock(&self.sharing).exported.remove(&address);
     }

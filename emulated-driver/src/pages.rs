@@ -130,7 +130,7 @@ impl Pages {
         })
     }
 
-    /// Pages of a file, anywhere, which others who map it have too.
+    /// Pages of a file, anywhere, which every process that maps the file has.
     pub(crate) fn of_file(file: &File, bytes: u64) -> Option<Pages> {
         let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
         let access = libc::PROT_READ | libc::PROT_WRITE;

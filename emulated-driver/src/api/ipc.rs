@@ -52,6 +52,8 @@ api! {
     fn cuIpcGetEventHandle(to: Out<Ticket>, event: Handle) {
         let found = stream::event(event)?;
         if found.flags & OF_PROCESSES != OF_PROCESSES {
+            // Programs look at the handle, and not at the code.
+            to.set([0; 8])?;
             return Err(Code::INVALID_VALUE);
         }
         to.set([EVENT, u64::from(std::process::id()), event as u64, 0, 0, 0, 0, 0])

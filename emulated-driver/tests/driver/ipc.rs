@@ -147,10 +147,11 @@ fn physical_memory_is_exported_as_a_file() {
 fn events_for_other_processes_take_no_time() {
     context();
     let get = |flags: c_uint| {
-        let (mut event, mut ticket): (Handle, Ticket) = (NONE, [0; 8]);
+        let (mut event, mut ticket): (Handle, Ticket) = (NONE, [9; 8]);
         let (to, place): (*mut Handle, *mut Ticket) = (&mut event, &mut ticket);
         assert_eq!(call!(cuEventCreate(to => *mut Handle, flags => c_uint)), 0);
-        call!(cuIpcGetEventHandle(place => *mut Ticket, event => Handle))
+        let code = call!(cuIpcGetEventHandle(place => *mut Ticket, event => Handle));
+        (code, ticket == [0; 8])
     };
-    assert_eq!([get(0), get(2), get(6)], [1, 1, 0]);
+    assert_eq!([get(0), get(2), get(6)], [(1, true), (1, true), (0, false)]);
 }

@@ -462,8 +462,8 @@ fn check_shape(
     }
 }
 
-/// Clusters divide the grid, and are no larger than what every device with clusters can run, or than
-/// what the launch allows.
+/// Clusters divide the grid, and are no larger than what every device with clusters can run, or
+/// than what the launch allows.
 fn check_cluster(
     kernel: &Kernel,
     config: &LaunchConfig,

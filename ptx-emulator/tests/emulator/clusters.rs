@@ -562,7 +562,7 @@ fn clusters_divide_the_grid_and_are_small() {
 #[test]
 fn larger_clusters_are_allowed_by_the_launch() {
     let text = ".version 8.0\n.target sm_90\n.address_size 64
-        .visible .entry ring(.param .u64 to) {
+        .visible .entry next_word(.param .u64 to) {
             .reg .b32 %r<9>; .reg .b64 %rd<4>; .shared .align 4 .b8 word[4];
             ld.param.u64 %rd1, [to];
             mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %cluster_nctarank; mov.u32 %r8, %ctaid.x;
@@ -575,7 +575,7 @@ fn larger_clusters_are_allowed_by_the_launch() {
             ret;
         }";
     let module = Module::parse(text).expect("PTX");
-    let kernel = module.kernel("ring").expect("it is there");
+    let kernel = module.kernel("next_word").expect("it is there");
     let memory = Memory::with_capacity(1 << 20);
     let to = memory.alloc(32 * 4).expect("room");
     let mut config = LaunchConfig::new([32, 1, 1], [1, 1, 1]);
