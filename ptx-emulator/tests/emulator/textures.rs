@@ -469,6 +469,24 @@ fn lines_are_read_as_planes_of_one_row() {
     assert_eq!([row(1), row(-1)], [[0], [0]]);
 }
 
+/// Programs leave a filter between levels where there is one level.
+#[test]
+fn levels_of_integers_are_not_filtered() {
+    let memory = Memory::with_capacity(1 << 20);
+    let address = memory.alloc(64).expect("room");
+    let format = (TexelFormat::U32, 1);
+    let image = Image::packed(address, ImageKind::Plane, format, [2, 2, 1]);
+    let made = |levels: usize| {
+        let sampler = Sampler {
+            level_filter: Filter::Linear,
+            ..Sampler::default()
+        };
+        let levels = vec![image; levels];
+        memory.create_texture(Texture { levels, sampler }).is_ok()
+    };
+    assert_eq!([made(1), made(2)], [true, false]);
+}
+
 #[test]
 fn wrong_handles_are_faults() {
     let memory = Memory::with_capacity(1 << 20);
