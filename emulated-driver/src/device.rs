@@ -11,8 +11,8 @@ pub(crate) struct EmulatedDevice {
     pub(crate) name: &'static str,
     pub(crate) capability: (i32, i32),
     pub(crate) multiprocessors: i32,
-    clock_khz: i32,
-    memory_clock_khz: i32,
+    pub(crate) clock_khz: i32,
+    pub(crate) memory_clock_khz: i32,
     bus_bits: i32,
     l2_bytes: i32,
     memory_gib: u64,
@@ -152,8 +152,7 @@ impl EmulatedDevice {
         self.capability.0 >= 9
     }
 
-    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of graphics and of sharing between
-    /// processes are 0: there is none.
+    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of graphics are 0: there is none.
     pub(crate) fn attribute(&self, attribute: u32, ordinal: i32) -> Result<i32> {
         let [threads, blocks, shared, optin, ratio] = limits(self.capability);
         Ok(match attribute {
@@ -186,8 +185,9 @@ impl EmulatedDevice {
             87 => ratio,
             // Managed memory while a kernel runs, streams that wait for values and write them,
             // cooperative launches, registered memory, which has its own address, virtual memory
-            // management, pools.
-            89 | 91..=95 | 99 | 102 | 115 | 122 | 123 => 1,
+            // management, files as its handles, pools, their kinds of handles (a set: files alone),
+            // events for other processes.
+            89 | 91..=95 | 99 | 102 | 103 | 115 | 119 | 122 | 123 | 125 => 1,
             21..=29 | 42..=49 | 52..=74 | 77 => image_limit(attribute),
             97 => optin << 10,
             106 => blocks,

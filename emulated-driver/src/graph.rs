@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::code::{Code, Result};
 use crate::graph_memory::GraphAllocation;
-use crate::state::{Driver, Handle, lock};
+use crate::state::{Driver, Handle, lock, new_handle};
 use crate::user_object::{References, UserObject};
 
 /// Work that can run any number of times.
@@ -93,8 +93,11 @@ pub(crate) struct Node {
     pub(crate) operation: Mutex<Operation>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// The number of captures into this graph: that of all streams which take part, also where one
+    /// ends and another goes on.
+    capture_id: Handle,
     /// The nodes in the order in which they were added.
     order: Vec<Handle>,
     /// The nodes that each depends on.
@@ -105,6 +108,19 @@ struct State {
     awaited: Vec<Handle>,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        State {
+            capture_id: new_handle(),
+            order: Vec::new(),
+            dependencies: HashMap::new(),
+            objects: References::default(),
+            conditions: Vec::new(),
+            awaited: Vec::new(),
+        }
+    }
+}
+
 /// The nodes of a graph, shared with the streams that are captured into it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nodes(Arc<Mutex<State>>);
@@ -112,6 +128,10 @@ pub(crate) struct Nodes(Arc<Mutex<State>>);
 impl Nodes {
     pub(crate) fn is(&self, other: &Nodes) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn capture_id(&self) -> u64 {
+        lock(&self.0).capture_id as u64
     }
 
     pub(crate) fn retain_object(&self, handle: Handle, object: Arc<UserObject>, count: u32) {
@@ -374,6 +394,14 @@ impl Instance {
         enabled
             .map(|step| &step.operation.work)
             .try_for_each(|work| work())
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the graph has no such node.
+    pub(crate) fn operation(&self, node: Handle) -> Result<Operation> {
+        let steps = lock(&self.steps);
+        let step = steps.iter().find(|step| step.node == node);
+        Ok(step.ok_or(Code::INVALID_VALUE)?.operation.clone())
     }
 
     /// # Errors

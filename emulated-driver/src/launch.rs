@@ -15,7 +15,6 @@ use crate::device::{EmulatedDevice, target_number};
 use crate::device_runtime::with_device_runtime;
 use crate::link::limit_of;
 use crate::memory::of_memory_error;
-use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, lock};
 
 /// PTX longer than this is not decoded when it is loaded, but kernel by kernel.
@@ -69,6 +68,9 @@ impl Default for Remembered {
 }
 
 const MAX_DYNAMIC_SHARED: u32 = 8;
+
+/// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
+const LARGER_CLUSTERS: u32 = 14;
 
 /// When the kernels of a module are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +168,12 @@ pub(crate) fn global(driver: &Driver, handle: Handle, name: &str) -> Result<(u64
 }
 
 impl Function {
+    /// Whether the program allows clusters that not every device with clusters can run.
+    pub(crate) fn has_larger_clusters(&self) -> bool {
+        let set = lock(&self.attributes).get(&LARGER_CLUSTERS).copied();
+        set.is_some_and(|set| set != 0)
+    }
+
     /// Most threads of a block.
     pub(crate) fn max_threads(&self) -> i32 {
         let declared = self.kernel.max_threads();
@@ -267,53 +275,6 @@ impl Function {
         by_threads.min(by_shared).min(blocks)
     }
 
-    /// The arguments of a launch: one pointer to each, or a buffer of all of them in `extra`.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where both or none are given, or the buffer is too short.
-    pub(crate) fn arguments(&self, each: In<Host>, extra: In<Host>) -> Result<Args> {
-        let params = self.kernel.params();
-        let mut args = Args::new();
-        if params.is_empty() {
-            return Ok(args);
-        }
-        if !each.is_null() {
-            for (index, param) in params.iter().enumerate() {
-                args.push_bytes(&each.at(index)?.vec(param.bytes as usize)?);
-            }
-            return Ok(args);
-        }
-        let (mut buffer, mut bytes) = (None, None);
-        for pair in 0.. {
-            match extra.at(2 * pair)?.address() {
-                0 => break,
-                1 => buffer = Some(extra.at(2 * pair + 1)?),
-                2 => bytes = Some(extra.at(2 * pair + 1)?),
-                _ => return Err(Code::INVALID_VALUE),
-            }
-        }
-        let (Some(buffer), Some(bytes)) = (buffer, bytes) else {
-            return Err(Code::INVALID_VALUE);
-        };
-        let mut size = [0; 8];
-        bytes.read(&mut size)?;
-        self.arguments_in(&buffer.vec(usize::from_le_bytes(size))?)
-    }
-
-    /// The arguments in a buffer of all of them.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where the buffer is too short.
-    pub(crate) fn arguments_in(&self, all: &[u8]) -> Result<Args> {
-        let mut args = Args::new();
-        for param in self.kernel.params() {
-            let start = param.offset as usize;
-            let one = all.get(start..start + param.bytes as usize);
-            args.push_bytes(one.ok_or(Code::INVALID_VALUE)?);
-        }
-        Ok(args)
-    }
-
     /// # Errors
     /// As the driver refuses a launch: `CUDA_ERROR_INVALID_VALUE` and others.
     pub(crate) fn check(&self, device: &EmulatedDevice, config: &LaunchConfig) -> Result {
@@ -370,6 +331,7 @@ pub(crate) fn run(
     let mut counters = Counters::new();
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
     let mut config = config.clone();
+    config.larger_clusters = function.has_larger_clusters();
     if !driver.options.sanitize {
         config.shared_unit = current.device().shared_unit();
     }

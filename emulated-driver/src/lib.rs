@@ -7,7 +7,9 @@
     reason = "the exported functions are those of cuda.h, whose documentation states what a caller promises"
 )]
 
+mod advice;
 mod api;
+mod arguments;
 mod array;
 mod code;
 mod context;
@@ -16,6 +18,7 @@ mod device_runtime;
 mod graph;
 mod graph_memory;
 mod image;
+mod ipc;
 mod launch;
 mod link;
 mod memory;

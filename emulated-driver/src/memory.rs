@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Pinned(u32),
     /// Physical memory that is mapped at reserved addresses.
     Virtual,
+    /// Memory that another process has exported.
+    Imported,
     /// The program's own memory at this address, registered with flags.
     Registered(u64, u32),
 }
@@ -69,8 +71,14 @@ pub(crate) struct Pool {
     pub(crate) device: usize,
     /// Whether it is one of pinned memory of the host.
     pub(crate) is_of_host: bool,
+    /// Whether other processes may have it.
+    pub(crate) is_shareable: bool,
+    /// Whether it is that of another process.
+    pub(crate) is_imported: bool,
     /// `CUmemPool_attribute`s that were set.
     pub(crate) attributes: Mutex<BTreeMap<u32, u64>>,
+    /// The most bytes that were reserved, and that were used, each since it was reset.
+    pub(crate) most: Mutex<[u64; 2]>,
 }
 
 impl Pool {
@@ -80,7 +88,27 @@ impl Pool {
         Pool {
             device,
             is_of_host,
+            is_shareable: false,
+            is_imported: false,
             attributes: Mutex::new(attributes),
+            most: Mutex::default(),
+        }
+    }
+}
+
+impl Pool {
+    pub(crate) fn shareable(self) -> Self {
+        Pool {
+            is_shareable: true,
+            ..self
+        }
+    }
+
+    /// A pool of another process.
+    pub(crate) fn imported(device: usize) -> Self {
+        Pool {
+            is_imported: true,
+            ..Pool::new(device, false)
         }
     }
 }
@@ -151,7 +179,7 @@ impl Driver {
                 unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
             }),
             // Mappings are made by `Driver::set_access`.
-            Kind::Virtual => return Err(Code::INVALID_VALUE),
+            Kind::Virtual | Kind::Imported => return Err(Code::INVALID_VALUE),
             Kind::Registered(host, _) => {
                 // The words that hold the memory: those of its first and last byte lie in its
                 // pages.
@@ -233,6 +261,11 @@ impl Driver {
         let found = found.filter(|one| is_kind(one.kind));
         let found = found.ok_or(Code::INVALID_VALUE)?;
         allocations.of_address.remove(&address);
+        self.forget_export(address);
+        if found.kind == Kind::Managed {
+            let end = (address + found.bytes).next_multiple_of(PAGE);
+            lock(&self.advices).forget((address, end));
+        }
         self.free_storage(&found)
     }
 

@@ -1,9 +1,11 @@
 //! The functions of NVML (`libnvidia-ml.so.1`) that programs ask for their GPUs before they start
 //! the driver, as Mojo does: which there are, their names, their memory and their architecture.
+//! Programs look all functions up that they may call, so that the others are there as well.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use crate::api::device::{bus_id, call as cuda, uuid, write_text};
+use crate::api::unsupported::refuse;
 use crate::code::{Code, Result};
 use crate::device::EmulatedDevice;
 use crate::pointer::{Out, Text};
@@ -110,6 +112,15 @@ macro_rules! nvml {
     (@each [$($name:ident)*] $arguments:tt $body:block) => {
         $(nvml!(@one $name $arguments $body);)*
     };
+    (@unsupported $($name:ident)*) => {
+        $(
+            /// Not supported. In C a caller may pass arguments that a function does not take.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name() -> u32 {
+                code_of(crate::guard(stringify!($name), || refuse(stringify!($name))))
+            }
+        )*
+    };
     (@one $name:ident ($($argument:ident: $kind:ty),*) $body:block) => {
         #[unsafe(no_mangle)]
         #[doc = concat!("`", stringify!($name), "` of NVML.")]
@@ -126,6 +137,9 @@ nvml! {
 
     fn nvmlSystemGetDriverVersion(to: Out<c_char>, length: c_uint) {
         write(to, length, DRIVER_VERSION)
+    }
+    fn nvmlSystemGetNVMLVersion(to: Out<c_char>, length: c_uint) {
+        write(to, length, &format!("13.{DRIVER_VERSION}"))
     }
     fn nvmlSystemGetCudaDriverVersion | nvmlSystemGetCudaDriverVersion_v2(to: Out<c_int>) {
         cuda::cuDriverGetVersion(to)
@@ -169,6 +183,77 @@ nvml! {
         major.set(capability.0)?;
         minor.set(capability.1)
     }
+    // Nothing slows an emulated GPU down, and no process is known to use it.
+    fn nvmlDeviceGetCurrentClocksThrottleReasons | nvmlDeviceGetCurrentClocksEventReasons
+        | nvmlDeviceGetSupportedClocksThrottleReasons | nvmlDeviceGetSupportedClocksEventReasons(
+        handle: Device, to: Out<u64>,
+    ) {
+        device(handle)?;
+        to.set(0)
+    }
+    fn nvmlDeviceGetComputeRunningProcesses | nvmlDeviceGetComputeRunningProcesses_v2
+        | nvmlDeviceGetComputeRunningProcesses_v3 | nvmlDeviceGetGraphicsRunningProcesses
+        | nvmlDeviceGetGraphicsRunningProcesses_v2 | nvmlDeviceGetGraphicsRunningProcesses_v3
+        | nvmlDeviceGetMPSComputeRunningProcesses | nvmlDeviceGetMPSComputeRunningProcesses_v2
+        | nvmlDeviceGetMPSComputeRunningProcesses_v3(
+        handle: Device, count: Out<c_uint>, _all: Out<u64>,
+    ) {
+        device(handle)?;
+        count.set(0)
+    }
+    // The mode that is, and the one from the next start on.
+    fn nvmlDeviceGetMigMode | nvmlDeviceGetEccMode(
+        handle: Device, now: Out<c_uint>, next: Out<c_uint>,
+    ) {
+        device(handle)?;
+        now.set(0)?;
+        next.set(0)
+    }
+    fn nvmlDeviceGetTotalEccErrors(
+        handle: Device, _kind: c_uint, _counter: c_uint, to: Out<u64>,
+    ) {
+        device(handle)?;
+        to.set(0)
+    }
+    fn nvmlDeviceGetMinorNumber(handle: Device, to: Out<c_uint>) {
+        device(handle)?;
+        to.set(handle as c_uint - 1)
+    }
+    fn nvmlDeviceGetComputeMode(handle: Device, to: Out<c_uint>) {
+        device(handle)?;
+        to.set(0)
+    }
+    fn nvmlDeviceGetPersistenceMode(handle: Device, to: Out<c_uint>) {
+        device(handle)?;
+        to.set(1)
+    }
+    fn nvmlDeviceGetArchitecture(handle: Device, to: Out<c_uint>) {
+        to.set(match device(handle)?.capability {
+            (7, 0) => 5,
+            (7, _) => 6,
+            (8, 9) => 8,
+            (8, _) => 7,
+            (9, _) => 9,
+            _ => 10,
+        })
+    }
+    fn nvmlDeviceGetClockInfo | nvmlDeviceGetMaxClockInfo(
+        handle: Device, kind: c_uint, to: Out<c_uint>,
+    ) {
+        // In MHz: of graphics, of multiprocessors, of memory.
+        let khz = match kind {
+            0 | 1 => device(handle)?.clock_khz,
+            2 => device(handle)?.memory_clock_khz,
+            _ => return Err(Code::NOT_SUPPORTED),
+        };
+        to.set((khz / 1000).cast_unsigned())
+    }
+    fn nvmlDeviceGetMemoryInfo_v2(handle: Device, to: Out<[u64; 5]>) {
+        let [version, ..] = to.get()?;
+        let total = device(handle)?.memory_bytes();
+        let used = driver()?.used_bytes(handle - 1);
+        to.set([version, total, 0, total - used.min(total), used])
+    }
     fn nvmlDeviceGetMemoryInfo(handle: Device, to: Out<[u64; 3]>) {
         let total = device(handle)?.memory_bytes();
         let used = driver()?.used_bytes(handle - 1);
@@ -181,4 +266,147 @@ nvml! {
 pub extern "C" fn nvmlErrorString(code: u32) -> *const c_char {
     let text = TEXTS.iter().find(|(known, _)| *known == code);
     text.unwrap_or(&UNKNOWN).1.as_ptr()
+}
+
+nvml! { @unsupported
+    nvmlComputeInstanceDestroy nvmlComputeInstanceGetInfo_v2 nvmlDeviceClearAccountingPids
+    nvmlDeviceClearCpuAffinity nvmlDeviceClearEccErrorCounts nvmlDeviceClearFieldValues
+    nvmlDeviceCreateGpuInstance nvmlDeviceCreateGpuInstanceWithPlacement nvmlDeviceDiscoverGpus
+    nvmlDeviceGetAPIRestriction nvmlDeviceGetAccountingBufferSize nvmlDeviceGetAccountingMode
+    nvmlDeviceGetAccountingPids nvmlDeviceGetAccountingStats nvmlDeviceGetAccountingStats_v2
+    nvmlDeviceGetActiveVgpus nvmlDeviceGetAdaptiveClockInfoStatus
+    nvmlDeviceGetAdaptiveTgpModeInfo_v1 nvmlDeviceGetAddressingMode nvmlDeviceGetAttributes_v2
+    nvmlDeviceGetAutoBoostedClocksEnabled nvmlDeviceGetBAR1MemoryInfo
+    nvmlDeviceGetBBXTimeData_v1 nvmlDeviceGetBankRemapperStatus_v1 nvmlDeviceGetBoardId
+    nvmlDeviceGetBoardPartNumber nvmlDeviceGetBrand nvmlDeviceGetBridgeChipInfo
+    nvmlDeviceGetBusType nvmlDeviceGetC2cModeInfoV nvmlDeviceGetCapabilities
+    nvmlDeviceGetClkMonStatus nvmlDeviceGetClock nvmlDeviceGetClockOffsets
+    nvmlDeviceGetComputeInstanceId nvmlDeviceGetConfComputeGpuAttestationReport
+    nvmlDeviceGetConfComputeGpuCertificate nvmlDeviceGetConfComputeMemSizeInfo
+    nvmlDeviceGetConfComputeProtectedMemoryUsage nvmlDeviceGetCoolerInfo
+    nvmlDeviceGetCpuAffinity nvmlDeviceGetCpuAffinityWithinScope nvmlDeviceGetCreatableVgpus
+    nvmlDeviceGetCurrPcieLinkGeneration nvmlDeviceGetCurrPcieLinkWidth
+    nvmlDeviceGetCurrentClockFreqs nvmlDeviceGetDecoderUtilization nvmlDeviceGetDefaultEccMode
+    nvmlDeviceGetDeviceHandleFromMigDeviceHandle nvmlDeviceGetDisplayActive
+    nvmlDeviceGetDisplayMode nvmlDeviceGetDramEncryptionMode nvmlDeviceGetDriverModel_v2
+    nvmlDeviceGetDynamicPstatesInfo nvmlDeviceGetEncoderCapacity nvmlDeviceGetEncoderSessions
+    nvmlDeviceGetEncoderStats nvmlDeviceGetEncoderUtilization nvmlDeviceGetEnforcedPowerLimit
+    nvmlDeviceGetFBCSessions nvmlDeviceGetFBCStats nvmlDeviceGetFanControlPolicy_v2
+    nvmlDeviceGetFanSpeed nvmlDeviceGetFanSpeedRPM nvmlDeviceGetFanSpeed_v2
+    nvmlDeviceGetFieldValues nvmlDeviceGetGpcClkMinMaxVfOffset nvmlDeviceGetGpcClkVfOffset
+    nvmlDeviceGetGpuFabricInfoV nvmlDeviceGetGpuFabricInfo_v4 nvmlDeviceGetGpuInstanceById
+    nvmlDeviceGetGpuInstanceId nvmlDeviceGetGpuInstancePossiblePlacements_v2
+    nvmlDeviceGetGpuInstanceProfileInfoByIdV nvmlDeviceGetGpuInstanceProfileInfoV
+    nvmlDeviceGetGpuInstanceRemainingCapacity nvmlDeviceGetGpuInstances
+    nvmlDeviceGetGpuMaxPcieLinkGeneration nvmlDeviceGetGpuOperationMode
+    nvmlDeviceGetGpuUptime_v1 nvmlDeviceGetGridLicensableFeatures_v4
+    nvmlDeviceGetGspFirmwareMode nvmlDeviceGetGspFirmwareVersion nvmlDeviceGetHandleBySerial
+    nvmlDeviceGetHandleByUUIDV nvmlDeviceGetHostVgpuMode nvmlDeviceGetHostname_v1
+    nvmlDeviceGetInforomConfigurationChecksum nvmlDeviceGetInforomImageVersion
+    nvmlDeviceGetInforomVersion nvmlDeviceGetIrqNum nvmlDeviceGetJpgUtilization
+    nvmlDeviceGetLastBBXFlushTime nvmlDeviceGetMarginTemperature
+    nvmlDeviceGetMaxCustomerBoostClock nvmlDeviceGetMaxMigDeviceCount
+    nvmlDeviceGetMaxPcieLinkGeneration nvmlDeviceGetMaxPcieLinkWidth
+    nvmlDeviceGetMemClkMinMaxVfOffset nvmlDeviceGetMemClkVfOffset nvmlDeviceGetMemoryAffinity
+    nvmlDeviceGetMemoryBusWidth nvmlDeviceGetMemoryErrorCounter nvmlDeviceGetMemoryLimits_v1
+    nvmlDeviceGetMigDeviceHandleByIndex nvmlDeviceGetMinMaxClockOfPState
+    nvmlDeviceGetMinMaxFanSpeed nvmlDeviceGetModuleId nvmlDeviceGetMultiGpuBoard
+    nvmlDeviceGetNumFans nvmlDeviceGetNumGpuCores nvmlDeviceGetNumaNodeId
+    nvmlDeviceGetNvLinkCapability nvmlDeviceGetNvLinkErrorCounter nvmlDeviceGetNvLinkInfo
+    nvmlDeviceGetNvLinkInfo_v3 nvmlDeviceGetNvLinkRemoteDeviceType
+    nvmlDeviceGetNvLinkRemotePciInfo_v2 nvmlDeviceGetNvLinkState
+    nvmlDeviceGetNvLinkTelemetrySamples_v1 nvmlDeviceGetNvLinkVersion nvmlDeviceGetNvlinkBwMode
+    nvmlDeviceGetNvlinkNvlePrivateInfo_v1 nvmlDeviceGetNvlinkRemapTableInfo_v1
+    nvmlDeviceGetNvlinkSupportedBwModes nvmlDeviceGetOfaUtilization nvmlDeviceGetP2PStatus
+    nvmlDeviceGetPciInfoExt nvmlDeviceGetPcieLinkMaxSpeed nvmlDeviceGetPcieReplayCounter
+    nvmlDeviceGetPcieSpeed nvmlDeviceGetPcieThroughput nvmlDeviceGetPdi
+    nvmlDeviceGetPerformanceModes nvmlDeviceGetPerformanceState nvmlDeviceGetPgpuMetadataString
+    nvmlDeviceGetPlatformInfo nvmlDeviceGetPowerManagementDefaultLimit
+    nvmlDeviceGetPowerManagementLimit nvmlDeviceGetPowerManagementLimitConstraints
+    nvmlDeviceGetPowerMizerMode_v1 nvmlDeviceGetPowerSource nvmlDeviceGetPowerState
+    nvmlDeviceGetPowerUsage nvmlDeviceGetProcessUtilization
+    nvmlDeviceGetProcessesUtilizationInfo nvmlDeviceGetRemappedRows nvmlDeviceGetRemappedRows_v2
+    nvmlDeviceGetRepairStatus nvmlDeviceGetRetiredPages nvmlDeviceGetRetiredPagesPendingStatus
+    nvmlDeviceGetRetiredPages_v2 nvmlDeviceGetRowRemapperHistogram
+    nvmlDeviceGetRunningProcessDetailList nvmlDeviceGetSamples nvmlDeviceGetSerial
+    nvmlDeviceGetSramEccErrorStatus nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts
+    nvmlDeviceGetSupportedEventTypes nvmlDeviceGetSupportedGraphicsClocks
+    nvmlDeviceGetSupportedMemoryClocks nvmlDeviceGetSupportedPerformanceStates
+    nvmlDeviceGetSupportedVgpus nvmlDeviceGetTargetFanSpeed nvmlDeviceGetTemperatureThreshold
+    nvmlDeviceGetTemperatureV nvmlDeviceGetThermalSettings nvmlDeviceGetTopologyCommonAncestor
+    nvmlDeviceGetTopologyNearestGpus nvmlDeviceGetTotalEnergyConsumption
+    nvmlDeviceGetUnrepairableMemoryFlag_v1 nvmlDeviceGetUtilizationRates
+    nvmlDeviceGetVbiosVersion nvmlDeviceGetVgpuCapabilities nvmlDeviceGetVgpuHeterogeneousMode
+    nvmlDeviceGetVgpuInstancesUtilizationInfo nvmlDeviceGetVgpuMetadata
+    nvmlDeviceGetVgpuProcessUtilization nvmlDeviceGetVgpuProcessesUtilizationInfo
+    nvmlDeviceGetVgpuSchedulerCapabilities nvmlDeviceGetVgpuSchedulerLog
+    nvmlDeviceGetVgpuSchedulerLog_v2 nvmlDeviceGetVgpuSchedulerState
+    nvmlDeviceGetVgpuSchedulerState_v2 nvmlDeviceGetVgpuTypeCreatablePlacements
+    nvmlDeviceGetVgpuTypeSupportedPlacements nvmlDeviceGetVgpuUtilization
+    nvmlDeviceGetVirtualizationMode nvmlDeviceIsMigDeviceHandle
+    nvmlDeviceLockNvlinkRemapTable_v1 nvmlDeviceModifyDrainState nvmlDeviceOnSameBoard
+    nvmlDevicePerfMetricsGetSamples_v1 nvmlDevicePowerSmoothingActivatePresetProfile
+    nvmlDevicePowerSmoothingSetState nvmlDevicePowerSmoothingUpdatePresetProfileParam
+    nvmlDeviceQueryDrainState nvmlDeviceReadPRMCounters_v1 nvmlDeviceReadWritePRM_v1
+    nvmlDeviceRegisterEvents nvmlDeviceRemoveGpu_v2 nvmlDeviceResetGpuLockedClocks
+    nvmlDeviceResetMemoryLockedClocks nvmlDeviceResetNvLinkErrorCounters
+    nvmlDeviceSetAPIRestriction nvmlDeviceSetAccountingMode nvmlDeviceSetAdaptiveTgpMode_v1
+    nvmlDeviceSetAutoBoostedClocksEnabled nvmlDeviceSetClockOffsets nvmlDeviceSetComputeMode
+    nvmlDeviceSetConfComputeUnprotectedMemSize nvmlDeviceSetCpuAffinity
+    nvmlDeviceSetDefaultAutoBoostedClocksEnabled nvmlDeviceSetDefaultFanSpeed_v2
+    nvmlDeviceSetDramEncryptionMode nvmlDeviceSetDriverModel nvmlDeviceSetEccMode
+    nvmlDeviceSetFanControlPolicy nvmlDeviceSetFanSpeed_v2 nvmlDeviceSetGpuLockedClocks
+    nvmlDeviceSetGpuOperationMode nvmlDeviceSetHostname_v1 nvmlDeviceSetMemoryLimits_v1
+    nvmlDeviceSetMemoryLockedClocks nvmlDeviceSetMigMode
+    nvmlDeviceSetNvLinkDeviceLowPowerThreshold nvmlDeviceSetNvlinkBwMode
+    nvmlDeviceSetNvlinkBwModeAsync_v1 nvmlDeviceSetNvlinkNvleReady_v1
+    nvmlDeviceSetPersistenceMode nvmlDeviceSetPowerManagementLimit_v2
+    nvmlDeviceSetPowerMizerMode_v1 nvmlDeviceSetRusdSettings_v1
+    nvmlDeviceSetTemperatureThreshold nvmlDeviceSetVgpuCapabilities
+    nvmlDeviceSetVgpuHeterogeneousMode nvmlDeviceSetVgpuSchedulerState
+    nvmlDeviceSetVgpuSchedulerState_v2 nvmlDeviceSetVirtualizationMode
+    nvmlDeviceSetupNvlinkNvleEncryptionKey_v1 nvmlDeviceValidateInforom
+    nvmlDeviceVgpuForceGspUnload nvmlEventSetCreate nvmlEventSetFree
+    nvmlEventSetGetContextCount_v1 nvmlEventSetGetContextData_v1 nvmlEventSetGetContextInfo_v1
+    nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1
+    nvmlEventSetRegisterGpuOperationalEvents_v1 nvmlEventSetWait_v2 nvmlEventSetWait_v3
+    nvmlGetExcludedDeviceCount nvmlGetExcludedDeviceInfoByIndex nvmlGetVgpuCompatibility
+    nvmlGetVgpuDriverCapabilities nvmlGetVgpuVersion nvmlGpuInstanceCreateComputeInstance
+    nvmlGpuInstanceCreateComputeInstanceWithPlacement nvmlGpuInstanceDestroy
+    nvmlGpuInstanceGetActiveVgpus nvmlGpuInstanceGetComputeInstanceById
+    nvmlGpuInstanceGetComputeInstancePossiblePlacements
+    nvmlGpuInstanceGetComputeInstanceProfileInfoV
+    nvmlGpuInstanceGetComputeInstanceRemainingCapacity nvmlGpuInstanceGetComputeInstances
+    nvmlGpuInstanceGetCreatableVgpus nvmlGpuInstanceGetInfo
+    nvmlGpuInstanceGetVgpuHeterogeneousMode nvmlGpuInstanceGetVgpuSchedulerLog
+    nvmlGpuInstanceGetVgpuSchedulerLog_v2 nvmlGpuInstanceGetVgpuSchedulerState
+    nvmlGpuInstanceGetVgpuSchedulerState_v2 nvmlGpuInstanceGetVgpuTypeCreatablePlacements
+    nvmlGpuInstanceSetVgpuHeterogeneousMode nvmlGpuInstanceSetVgpuSchedulerState
+    nvmlGpuInstanceSetVgpuSchedulerState_v2 nvmlSetVgpuVersion nvmlSystemEventSetCreate
+    nvmlSystemEventSetFree nvmlSystemEventSetWait nvmlSystemGetCPER_v1
+    nvmlSystemGetConfComputeCapabilities nvmlSystemGetConfComputeGpusReadyState
+    nvmlSystemGetConfComputeKeyRotationThresholdInfo nvmlSystemGetConfComputeSettings
+    nvmlSystemGetConfComputeSettings_v2 nvmlSystemGetConfComputeState nvmlSystemGetDriverBranch
+    nvmlSystemGetHicVersion nvmlSystemGetNvlinkBwMode nvmlSystemGetProcessName
+    nvmlSystemGetTopologyGpuSet nvmlSystemRegisterEvents nvmlSystemSetConfComputeGpusReadyState
+    nvmlSystemSetConfComputeKeyRotationThresholdInfo nvmlSystemSetNvlinkBwMode nvmlUnitGetCount
+    nvmlUnitGetDevices nvmlUnitGetFanSpeedInfo nvmlUnitGetHandleByIndex nvmlUnitGetLedState
+    nvmlUnitGetPsuInfo nvmlUnitGetTemperature nvmlUnitGetUnitInfo nvmlUnitSetLedState
+    nvmlVgpuInstanceClearAccountingPids nvmlVgpuInstanceGetAccountingMode
+    nvmlVgpuInstanceGetAccountingPids nvmlVgpuInstanceGetAccountingStats
+    nvmlVgpuInstanceGetEccMode nvmlVgpuInstanceGetEncoderCapacity
+    nvmlVgpuInstanceGetEncoderSessions nvmlVgpuInstanceGetEncoderStats
+    nvmlVgpuInstanceGetFBCSessions nvmlVgpuInstanceGetFBCStats nvmlVgpuInstanceGetFbUsage
+    nvmlVgpuInstanceGetFrameRateLimit nvmlVgpuInstanceGetGpuInstanceId
+    nvmlVgpuInstanceGetGpuPciId nvmlVgpuInstanceGetLicenseInfo_v2
+    nvmlVgpuInstanceGetLicenseStatus nvmlVgpuInstanceGetMdevUUID nvmlVgpuInstanceGetMetadata
+    nvmlVgpuInstanceGetPlacementId nvmlVgpuInstanceGetRuntimeStateSize nvmlVgpuInstanceGetType
+    nvmlVgpuInstanceGetUUID nvmlVgpuInstanceGetVmDriverVersion nvmlVgpuInstanceGetVmID
+    nvmlVgpuInstanceSetEncoderCapacity nvmlVgpuTypeGetBAR1Info nvmlVgpuTypeGetCapabilities
+    nvmlVgpuTypeGetClass nvmlVgpuTypeGetDeviceID nvmlVgpuTypeGetFbReservation
+    nvmlVgpuTypeGetFrameRateLimit nvmlVgpuTypeGetFramebufferSize
+    nvmlVgpuTypeGetGpuInstanceProfileId nvmlVgpuTypeGetGspHeapSize nvmlVgpuTypeGetLicense
+    nvmlVgpuTypeGetMaxInstances nvmlVgpuTypeGetMaxInstancesPerGpuInstance
+    nvmlVgpuTypeGetMaxInstancesPerVm nvmlVgpuTypeGetName nvmlVgpuTypeGetNumDisplayHeads
+    nvmlVgpuTypeGetResolution
 }

@@ -1,6 +1,8 @@
 //! Pages of the process at addresses of the emulator's choice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -126,6 +128,20 @@ impl Pages {
             start: NonNull::new(Host::at_address(address).raw())?,
             bytes: usize::try_from(bytes).ok()?,
         })
+    }
+
+    /// Pages of a file, anywhere, which every process that maps the file has.
+    pub(crate) fn of_file(file: &File, bytes: u64) -> Option<Pages> {
+        let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let (anywhere, file) = (std::ptr::null_mut(), file.as_raw_fd());
+        // SAFETY: nothing is mapped over, and the file is open.
+        let start = unsafe { libc::mmap(anywhere, bytes, access, libc::MAP_SHARED, file, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let start = NonNull::new(start)?;
+        Some(Pages { start, bytes })
     }
 
     /// The first byte.

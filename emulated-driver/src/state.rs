@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ptx_emulator::Memory;
 
+use crate::advice::Advices;
 use crate::array::{Array, Mipmapped, Textures};
 use crate::code::{Code, Result};
 use crate::context::{Context, Primary};
 use crate::device::EmulatedDevice;
 use crate::graph::{Graph, Instance, Node};
 use crate::graph_memory::GraphMemory;
+use crate::ipc::Sharing;
 use crate::launch::{Function, LoadedModule};
 use crate::link::Link;
 use crate::memory::{Allocations, Pool};
@@ -93,9 +95,13 @@ pub(crate) struct Driver {
     pub(crate) memory: Memory,
     pub(crate) options: Options,
     pub(crate) allocations: Mutex<Allocations>,
+    pub(crate) advices: Mutex<Advices>,
+    pub(crate) sharing: Mutex<Sharing>,
     pub(crate) primaries: Vec<Mutex<Primary>>,
-    /// The handle of each device's default memory pool.
+    /// The handle of each device's default memory pool, and behind them that of the host's.
     pub(crate) default_pools: Vec<Handle>,
+    /// Those that allocations are from which name none.
+    pub(crate) current_pools: Mutex<Vec<Handle>>,
     pub(crate) contexts: Objects<Context>,
     pub(crate) modules: Objects<LoadedModule>,
     pub(crate) functions: Objects<Function>,
@@ -117,6 +123,33 @@ pub(crate) struct Driver {
     pub(crate) user_objects: Mutex<References>,
     /// Texts, each with a null byte behind it.
     pub(crate) links: Objects<Link>,
+}
+
+/// The newest CUDA whose programs find their functions here, as a number like 13000.
+const VERSION: i32 = 13_000;
+
+/// The version of CUDA that the driver says to have: programs compare it with that of the toolkit
+/// that they were built with, and some then make machine code. The environment may name a newer
+/// one of the same family, whose functions are these.
+pub(crate) fn cuda_version() -> i32 {
+    static NAMED: OnceLock<i32> = OnceLock::new();
+    *NAMED.get_or_init(|| {
+        let Ok(text) = std::env::var("WARPLADDER_CUDA_VERSION") else {
+            return VERSION;
+        };
+        parse_version(&text).unwrap_or_else(|| {
+            eprintln!(
+                "warpladder cuda: WARPLADDER_CUDA_VERSION is `{text}`: name one from 13.0 to \
+                 13.99; it counts as 13.0"
+            );
+            VERSION
+        })
+    })
+}
+
+fn parse_version(text: &str) -> Option<i32> {
+    let minor: i32 = text.strip_prefix("13.")?.parse().ok()?;
+    (0..100).contains(&minor).then_some(VERSION + 10 * minor)
 }
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
@@ -163,9 +196,12 @@ impl Driver {
         let capacity = devices.iter().map(EmulatedDevice::memory_bytes).sum();
         let graph_memory = vec![GraphMemory::default(); devices.len()];
         let pools = Objects::default();
-        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device, false)));
+        let of_devices = (0..devices.len()).map(|device| Pool::new(device, false));
+        let all = of_devices.chain([Pool::new(0, true)]);
+        let default_pools: Vec<_> = all.map(|pool| pools.insert(pool)).collect();
         Ok(Driver {
-            default_pools: default_pools.collect(),
+            current_pools: Mutex::new(default_pools.clone()),
+            default_pools,
             primaries: devices.iter().map(|_| Mutex::default()).collect(),
             devices,
             memory: Memory::with_capacity(capacity),
@@ -175,6 +211,8 @@ impl Driver {
                 findings: variable("WARPLADDER_CUDA_FINDINGS"),
             },
             allocations: Mutex::default(),
+            advices: Mutex::default(),
+            sharing: Mutex::default(),
             contexts: Objects::default(),
             modules: Objects::default(),
             functions: Objects::default(),
@@ -208,4 +246,19 @@ impl Driver {
 /// The lock. What it guards is valid at every step, also where a thread panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_version;
+
+    #[test]
+    fn versions_are_of_one_family() {
+        let all = ["13.0", "13.5", "13.100", "12.9", "13", "13.x", "13.-1"];
+        let found = all.map(parse_version);
+        assert_eq!(
+            found,
+            [Some(13_000), Some(13_050), None, None, None, None, None]
+        );
+    }
 }

@@ -170,6 +170,14 @@ fn awaited(handle: Handle) -> Result<(Current, Option<Arc<Stream>>)> {
     }
 }
 
+/// The graph that a stream is captured into.
+///
+/// # Errors
+/// Those of [`stream`].
+pub(crate) fn captured(handle: Handle) -> Result<Option<Nodes>> {
+    Ok(awaited(handle)?.1.and_then(|stream| stream.captured()))
+}
+
 fn of_its_context(
     driver: &'static Driver,
     handle: Handle,

@@ -2,11 +2,13 @@
 //! where. Kernels and copies reach a mapping once its access has been set.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::Arc;
 
 use ptx_emulator::HostStorage;
 
 use crate::code::{Code, Result};
+use crate::ipc::{nameless_file, pages_of};
 use crate::memory::{Allocated, Kind, of_memory_error};
 use crate::pages::Pages;
 use crate::state::{Driver, Handle, lock};
@@ -27,19 +29,52 @@ pub(crate) struct Physical {
     pub(crate) bytes: u64,
     /// `CUmemAllocationProp`.
     pub(crate) properties: [u64; 4],
+    /// The file that it lies in, where other processes may have it.
+    pub(crate) file: Option<Arc<File>>,
     pages: Pages,
 }
+
+/// `CUmemAllocationProp` of memory of the first device that other processes may have: pinned, by a
+/// file; a device.
+const SHARED: [u64; 4] = [1 << 32 | 1, 1, 0, 0];
 
 impl Physical {
     /// # Errors
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     pub(crate) fn new(device: usize, bytes: u64, properties: [u64; 4]) -> Result<Self> {
-        let pages = Pages::map(None, bytes).ok_or(Code::OUT_OF_MEMORY)?;
+        let is_shared = properties[0] >> 32 != 0;
+        let file = match is_shared {
+            true => Some(Arc::new(nameless_file(bytes)?)),
+            false => None,
+        };
+        let pages = match &file {
+            Some(file) => pages_of(file, bytes)?,
+            None => Pages::map(None, bytes).ok_or(Code::OUT_OF_MEMORY)?,
+        };
         Ok(Physical {
             device,
             bytes,
             properties,
+            file,
             pages,
+        })
+    }
+
+    /// Memory of another process, on the first device.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the file is none of such memory.
+    pub(crate) fn of_file(file: Arc<File>) -> Result<Self> {
+        let length = file.metadata().map_err(|_| Code::INVALID_VALUE)?.len();
+        if !is_multiple(length) {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(Physical {
+            device: 0,
+            bytes: length,
+            properties: SHARED,
+            pages: pages_of(&file, length)?,
+            file: Some(file),
         })
     }
 }

@@ -87,6 +87,9 @@ pub struct LaunchConfig {
     /// for a launch without clusters, in which every block is a cluster of its own, unless the
     /// kernel names the extents of its clusters.
     pub cluster: Option<[u32; 3]>,
+    /// Whether clusters may have up to 16 blocks, which not every device with clusters can run
+    /// (`CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`).
+    pub larger_clusters: bool,
     /// Whether the launch is a cooperative one (`cuLaunchCooperativeKernel`): all blocks of the
     /// grid are resident and run in turn on one worker, so that they may wait for each other.
     /// `%envreg1` and `%envreg2` hold the upper and the lower half of the address of a workspace
@@ -117,6 +120,7 @@ impl LaunchConfig {
             grid,
             block,
             cluster: None,
+            larger_clusters: false,
             cooperative: false,
             dynamic_shared_bytes: 0,
             shared_unit: 4,

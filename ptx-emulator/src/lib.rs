@@ -59,6 +59,9 @@ pub const MAX_BLOCK_THREADS: u32 = 1024;
 /// "Thread Block Clusters").
 pub const MAX_CLUSTER_BLOCKS: u64 = 8;
 
+/// Most blocks of a cluster where the launch allows more than every device can run.
+pub const MAX_LARGER_CLUSTER_BLOCKS: u64 = 16;
+
 /// Most bytes of registers, local and shared memory that the blocks of a cooperative launch can
 /// have in all; every block is resident from the start.
 pub const MAX_RESIDENT_BYTES: u64 = 4 << 30;

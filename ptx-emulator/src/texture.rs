@@ -292,7 +292,9 @@ impl Objects {
 fn check_sampler(texture: &Texture) -> Result<(), TextureError> {
     let Texture { levels, sampler } = texture;
     let gives_floats = |image: &Image| image.format.gives_floats(sampler);
-    let wants_floats = sampler.filter == Filter::Linear || sampler.level_filter == Filter::Linear;
+    // A single level is never filtered with another one.
+    let between_levels = sampler.level_filter == Filter::Linear && levels.len() > 1;
+    let wants_floats = sampler.filter == Filter::Linear || between_levels;
     match wants_floats && !levels.iter().all(gives_floats) {
         true => Err(TextureError(
             "linear filtering needs texels that are read as floats".to_string(),

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::graph::{Place, add, replace, replace_in};
+use super::kernel_node::{self, kernel_2};
 use super::memory::store;
-use super::node::{Plain, child, copy, event, host, kernel, kernel_of, node, params, set};
+use super::node::{Plain, child, copy, event, host, node, params, set};
 use super::unsupported::refuse;
 use crate::code::{Code, Result};
 use crate::context::current;
@@ -204,16 +205,7 @@ pub(crate) fn operation(
 /// Kernels and copies in the driver's form.
 fn of_driver(kind: NodeKind, place: Host) -> Result<Operation> {
     match kind {
-        NodeKind::Kernel => {
-            let mut params = In::<super::node::KernelParams>::at_address(place.address()).get()?;
-            if params.function == 0 {
-                // A `CUkernel` stands behind the parameters of older versions.
-                let mut other = [0; 8];
-                place.add(size_of_val(&params)).read(&mut other)?;
-                params.function = usize::from_le_bytes(other);
-            }
-            kernel(In::of(&params))
-        }
+        NodeKind::Kernel => kernel_2(In::at_address(place.address())),
         // Behind flags and the context.
         _ => copy(In::at_address(place.add(16).address())),
     }
@@ -255,7 +247,7 @@ fn dot(driver: &Driver, nodes: &Nodes) -> Result<String> {
     for handle in nodes.handles() {
         let node = driver.nodes.get(handle)?;
         let operation = lock(&node.operation);
-        let name = kernel_of(&operation)?;
+        let name = kernel_node::name(&operation);
         let label = name.unwrap_or_else(|| format!("{:?}", operation.kind));
         text += &format!("  node_{handle} [label=\"{label}\"];\n");
     }

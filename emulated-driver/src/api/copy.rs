@@ -3,12 +3,13 @@
 use std::ffi::c_uint;
 use std::sync::Arc;
 
+use super::node::{self, SetParams};
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
-use crate::graph::{NodeKind, Work};
+use crate::graph::Work;
 use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, driver};
-use crate::stream::{self, submit};
+use crate::stream;
 
 /// Which sides of a copy must be device memory.
 #[derive(Clone, Copy)]
@@ -55,13 +56,30 @@ fn copy(to: u64, from: u64, bytes: usize, sides: Sides) -> Result {
 }
 
 fn copy_async(to: u64, from: u64, bytes: usize, sides: Sides, on: Handle) -> Result {
-    let (current, _) = stream::stream(on)?;
+    let (current, stream) = stream::stream(on)?;
     if bytes == 0 {
         return Ok(());
     }
     check_sides(&current, to, from, sides)?;
-    let work = move || current.driver.copy(to, from, bytes);
-    submit(on, NodeKind::Copy, Arc::new(work))
+    let Some(captured) = stream.and_then(|stream| stream.captured()) else {
+        return current.driver.copy(to, from, bytes);
+    };
+    let side = |address| Volume::linear(Host::at_address(address), 0, 0);
+    let row = Copy3d {
+        from: side(from),
+        to: side(to),
+        width: bytes,
+        height: 1,
+        depth: 1,
+    };
+    captured
+        .append(current.driver, node::copy_of(row)?)
+        .map(drop)
+}
+
+/// A copy between any two addresses.
+pub(super) fn copy_any(to: u64, from: u64, bytes: usize, on: Handle) -> Result {
+    copy_async(to, from, bytes, ANY, on)
 }
 
 /// `count` elements of `rows` rows, on a stream or, where there is none, at once.
@@ -71,13 +89,28 @@ fn set(
     (width, rows, pitch): (usize, usize, usize),
     on: Option<Handle>,
 ) -> Result {
-    let (current, _) = stream::stream(on.unwrap_or(0))?;
+    let (current, stream) = stream::stream(on.unwrap_or(0))?;
     if width == 0 || rows == 0 {
         return Ok(());
     }
-    let value = value.to_vec();
-    let work = move || current.driver.set(address, &value, width, (rows, pitch));
-    submit(on.unwrap_or(0), NodeKind::Set, Arc::new(work))
+    let Some(captured) = stream.and_then(|stream| stream.captured()) else {
+        return current.driver.set(address, value, width, (rows, pitch));
+    };
+    let number = value
+        .iter()
+        .rev()
+        .fold(0, |all, &byte| all << 8 | c_uint::from(byte));
+    let params = SetParams {
+        address,
+        pitch,
+        value: number,
+        element_bytes: value.len() as c_uint,
+        width,
+        height: rows,
+    };
+    captured
+        .append(current.driver, node::set_of(params)?)
+        .map(drop)
 }
 
 /// One side of a copy of rows: `CU_MEMORYTYPE_…`, and both addresses.
@@ -215,9 +248,14 @@ impl Volume {
     }
 }
 
-fn copy_rows(copy: Copy3d, on: Handle) -> Result {
-    let (current, _) = stream::stream(on)?;
-    submit(on, NodeKind::Copy, rows_of(current.driver, copy)?)
+pub(super) fn copy_3d(copy: Copy3d, on: Handle) -> Result {
+    let (current, stream) = stream::stream(on)?;
+    match stream.and_then(|stream| stream.captured()) {
+        None => rows_of(current.driver, copy)?(),
+        Some(captured) => captured
+            .append(current.driver, node::copy_of(copy)?)
+            .map(drop),
+    }
 }
 
 /// The work of a copy of rows.
@@ -275,7 +313,7 @@ fn copy_2d(copy: In<Copy2d>, on: Handle) -> Result {
         height,
     } = copy.get()?;
     let (from, to) = (from.volume(height), to.volume(height));
-    copy_rows(
+    copy_3d(
         Copy3d {
             from,
             to,
@@ -336,10 +374,17 @@ api! {
     fn cuMemcpy2DAsync_v2
         | cuMemcpy2DAsync_v2_ptsz (copy: In<Copy2d>, on: Handle) { copy_2d(copy, on) }
 
-    fn cuMemcpy3D_v2 | cuMemcpy3D_v2_ptds (copy: In<Copy3d>) { copy_rows(copy.get()?, 0) }
+    fn cuMemcpy3D_v2 | cuMemcpy3D_v2_ptds (copy: In<Copy3d>) { copy_3d(copy.get()?, 0) }
 
     fn cuMemcpy3DAsync_v2
-        | cuMemcpy3DAsync_v2_ptsz (copy: In<Copy3d>, on: Handle) { copy_rows(copy.get()?, on) }
+        | cuMemcpy3DAsync_v2_ptsz (copy: In<Copy3d>, on: Handle) { copy_3d(copy.get()?, on) }
+
+    // A side's context stands where a copy in one context has a reserved word: addresses are those
+    // of all contexts.
+    fn cuMemcpy3DPeer | cuMemcpy3DPeer_ptds (copy: In<Copy3d>) { copy_3d(copy.get()?, 0) }
+
+    fn cuMemcpy3DPeerAsync
+        | cuMemcpy3DPeerAsync_ptsz (copy: In<Copy3d>, on: Handle) { copy_3d(copy.get()?, on) }
 
     fn cuMemsetD8_v2
         | cuMemsetD8_v2_ptds (at: u64, value: u8, count: usize) { set(at, &[value], (count, 1, 0), None) }

@@ -6,10 +6,7 @@ use std::sync::Once;
 use crate::code::{Code, Result};
 use crate::context::{self, Context, any_current, current};
 use crate::pointer::{Host, In, Out, Text};
-use crate::state::{Handle, driver, initialise, lock};
-
-/// The newest CUDA whose programs find their functions here.
-const VERSION: c_int = 13_000;
+use crate::state::{Handle, cuda_version, driver, initialise, lock};
 
 const MALLOC_HEAP_SIZE: u32 = 2;
 
@@ -77,7 +74,7 @@ api! {
         }
     }
 
-    fn cuDriverGetVersion(version: Out<c_int>) { version.set(VERSION) }
+    fn cuDriverGetVersion(version: Out<c_int>) { version.set(cuda_version()) }
 
     fn cuGetErrorName(code: u32, name: Out<*const c_char>) {
         let Some((text, _)) = Code(code).texts() else {

@@ -11,10 +11,8 @@ use crate::state::{Handle, driver, lock};
 use crate::stream::{self, submit};
 
 use super::copy::Copy3d;
-use super::node::{
-    HostParams, KernelParams, SetParams, child, copy, event, host, kernel, kernel_params, node,
-    params, set,
-};
+use super::kernel_node::{KernelParams, KernelParams2, in_place_of, kernel, kernel_2};
+use super::node::{HostParams, SetParams, child, copy, event, host, node, params, set};
 
 /// Flags that a graph can be instantiated with: free on launch, upload, and priorities of nodes.
 /// That for launches from a device is not among them.
@@ -65,12 +63,14 @@ pub(super) fn replace(handle: Handle, operation: Operation) -> Result {
     if own.kind != operation.kind {
         return Err(Code::INVALID_VALUE);
     }
-    *own = operation;
+    *own = in_place_of(&own, operation)?;
     Ok(())
 }
 
 pub(super) fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
-    driver()?.instances.get(instance)?.set(node, operation)
+    let instance = driver()?.instances.get(instance)?;
+    let operation = in_place_of(&instance.operation(node)?, operation)?;
+    instance.set(node, operation)
 }
 
 /// Stores up to `count` handles, and how many there are; null for those behind the last.
@@ -164,9 +164,9 @@ api! {
 
     fn cuGraphAddKernelNode_v2(
         to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
-        params: In<KernelParams>,
+        params: In<KernelParams2>,
     ) {
-        add(to, Place { graph, dependencies, count }, kernel(params))
+        add(to, Place { graph, dependencies, count }, kernel_2(params))
     }
 
     fn cuGraphAddMemcpyNode(
@@ -268,6 +268,28 @@ api! {
         to.set(lock(&node(handle)?.operation).kind as c_uint)
     }
 
+    // The numbers of handles are those of objects: no two have one.
+    fn cuGraphNodeGetLocalId(handle: Handle, to: Out<c_uint>) {
+        let handles = node(handle)?.graph.handles();
+        let index = handles.iter().position(|one| *one == handle);
+        to.set(index.ok_or(Code::INVALID_VALUE)? as c_uint)
+    }
+
+    fn cuGraphNodeGetToolsId(handle: Handle, to: Out<u64>) {
+        node(handle)?;
+        to.set(handle as u64)
+    }
+
+    fn cuGraphGetId(graph: Handle, to: Out<c_uint>) {
+        driver()?.graphs.get(graph)?;
+        to.set(graph as c_uint)
+    }
+
+    fn cuGraphExecGetId(instance: Handle, to: Out<c_uint>) {
+        driver()?.instances.get(instance)?;
+        to.set(instance as c_uint)
+    }
+
     fn cuGraphNodeGetDependencies(handle: Handle, to: Out<Handle>, count: Out<usize>) {
         list(&node(handle)?.graph.dependencies(handle), to, count)
     }
@@ -290,14 +312,6 @@ api! {
         list(&dependents(handle)?, to, count)
     }
 
-    fn cuGraphKernelNodeGetParams(handle: Handle, to: Out<KernelParams>) {
-        kernel_params(handle, to)
-    }
-
-    fn cuGraphKernelNodeGetParams_v2(handle: Handle, to: Out<KernelParams>) {
-        kernel_params(handle, to)
-    }
-
     fn cuGraphMemcpyNodeGetParams(handle: Handle, to: Out<Copy3d>) { params(handle, to) }
 
     fn cuGraphMemsetNodeGetParams(handle: Handle, to: Out<SetParams>) { params(handle, to) }
@@ -305,14 +319,6 @@ api! {
     fn cuGraphHostNodeGetParams(handle: Handle, to: Out<HostParams>) { params(handle, to) }
 
     fn cuGraphChildGraphNodeGetGraph(handle: Handle, to: Out<Handle>) { params(handle, to) }
-
-    fn cuGraphKernelNodeSetParams(handle: Handle, params: In<KernelParams>) {
-        replace(handle, kernel(params)?)
-    }
-
-    fn cuGraphKernelNodeSetParams_v2(handle: Handle, params: In<KernelParams>) {
-        replace(handle, kernel(params)?)
-    }
 
     fn cuGraphMemcpyNodeSetParams(handle: Handle, params: In<Copy3d>) {
         replace(handle, copy(params)?)
@@ -333,9 +339,9 @@ api! {
     }
 
     fn cuGraphExecKernelNodeSetParams_v2(
-        instance: Handle, handle: Handle, params: In<KernelParams>,
+        instance: Handle, handle: Handle, params: In<KernelParams2>,
     ) {
-        replace_in(instance, handle, kernel(params)?)
+        replace_in(instance, handle, kernel_2(params)?)
     }
 
     fn cuGraphExecMemcpyNodeSetParams(

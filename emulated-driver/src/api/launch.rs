@@ -1,33 +1,35 @@
 //! Launches of kernels.
 
+use std::collections::BTreeMap;
 use std::ffi::c_uint;
-use std::sync::Arc;
 
-use ptx_emulator::{Args, LaunchConfig};
+use ptx_emulator::LaunchConfig;
 
+use super::kernel_node;
+use crate::arguments::{Values, args_of};
 use crate::code::{Code, Result};
 use crate::context::Current;
-use crate::graph::NodeKind;
 use crate::launch::{self, Function};
 use crate::pointer::{Host, In};
 use crate::state::Handle;
-use crate::stream::{self, submit};
+use crate::stream;
 
-/// Checks a launch, and copies its arguments.
-///
-/// # Errors
-/// As the driver refuses a launch.
-pub(super) fn prepare(
-    current: &Current,
-    function: &Function,
-    config: &LaunchConfig,
-    (each, extra): (In<Host>, In<Host>),
-) -> Result<Args> {
-    check(current, function, config)?;
-    function.arguments(each, extra)
+/// Attributes of a launch, by `CUlaunchAttributeID`.
+pub(super) type Attributes = BTreeMap<c_uint, [u32; 16]>;
+
+/// Puts attributes of a launch into its configuration: the others are hints, or orders of launches,
+/// which run one after the other.
+pub(super) fn apply(attributes: &Attributes, config: &mut LaunchConfig) {
+    if let Some([cooperative, ..]) = attributes.get(&2) {
+        config.cooperative = *cooperative != 0;
+    }
+    if let Some([x, y, z, ..]) = attributes.get(&4) {
+        let cluster = [*x, *y, *z];
+        config.cluster = (cluster != [1; 3]).then_some(cluster);
+    }
 }
 
-fn check(current: &Current, function: &Function, config: &LaunchConfig) -> Result {
+pub(super) fn check(current: &Current, function: &Function, config: &LaunchConfig) -> Result {
     if function.context != current.handle {
         return Err(Code::INVALID_HANDLE);
     }
@@ -40,8 +42,9 @@ fn run(
     on: Handle,
     (each, extra): (In<Host>, In<Host>),
 ) -> Result {
-    submit_launch(handle, config, on, |function| {
-        function.arguments(each, extra)
+    let attributes = Attributes::new();
+    submit_launch(handle, (config, attributes), on, |function| {
+        function.values(each, extra)
     })
 }
 
@@ -51,16 +54,23 @@ fn run(
 /// As the driver refuses a launch.
 pub(super) fn submit_launch(
     handle: Handle,
-    config: LaunchConfig,
+    (config, attributes): (LaunchConfig, Attributes),
     on: Handle,
-    args: impl FnOnce(&Function) -> Result<Args>,
+    values: impl FnOnce(&Function) -> Result<Values>,
 ) -> Result {
-    let (current, _) = stream::stream(on)?;
+    let (current, stream) = stream::stream(on)?;
     let function = current.driver.functions.get(handle)?;
     check(&current, &function, &config)?;
-    let args = args(&function)?;
-    let work = move || launch::run(&current, &function, &config, &args);
-    submit(on, NodeKind::Kernel, Arc::new(work))
+    let values = values(&function)?;
+    match stream.and_then(|stream| stream.captured()) {
+        None => launch::run(&current, &function, &config, &args_of(&values)),
+        Some(captured) => {
+            let driver = current.driver;
+            let kernel = (handle, function);
+            let node = kernel_node::operation(current, kernel, config, values, attributes);
+            captured.append(driver, node).map(drop)
+        }
+    }
 }
 
 /// `CUlaunchConfig`.
@@ -85,21 +95,17 @@ pub struct LaunchAttribute {
 }
 
 impl Launch {
-    /// The configuration.
-    pub(super) fn config(&self) -> Result<LaunchConfig> {
+    /// The configuration, and the attributes that it is from.
+    pub(super) fn config(&self) -> Result<(LaunchConfig, Attributes)> {
         let mut config = LaunchConfig::new(self.grid, self.block);
         config.dynamic_shared_bytes = self.shared;
-        for index in 0..self.count as usize {
+        let all = (0..self.count as usize).map(|index| {
             let LaunchAttribute { id, value, .. } = self.attributes.at(index)?;
-            match id {
-                2 => config.cooperative = value[0] != 0,
-                4 => config.cluster = Some([value[0], value[1], value[2]]),
-                // The others are hints, or orders of launches, which run one after the other.
-                _ => {}
-            }
-        }
-        config.cluster = config.cluster.filter(|cluster| *cluster != [1, 1, 1]);
-        Ok(config)
+            Ok((id, value))
+        });
+        let attributes = all.collect::<Result<Attributes>>()?;
+        apply(&attributes, &mut config);
+        Ok((config, attributes))
     }
 }
 
@@ -121,13 +127,16 @@ api! {
     ) {
         let mut config = LaunchConfig::new([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         config.dynamic_shared_bytes = shared;
-        config.cooperative = true;
-        run(handle, config, on, (each, In::NONE))
+        let attributes = Attributes::from([(2, [1; 16])]);
+        apply(&attributes, &mut config);
+        submit_launch(handle, (config, attributes), on, |function| function.values(each, In::NONE))
     }
 
     fn cuLaunchKernelEx
         | cuLaunchKernelEx_ptsz (launch: In<Launch>, handle: Handle, each: In<Host>, extra: In<Host>) {
         let launch = launch.get()?;
-        run(handle, launch.config()?, launch.stream, (each, extra))
+        submit_launch(handle, launch.config()?, launch.stream, |function| {
+            function.values(each, extra)
+        })
     }
 }

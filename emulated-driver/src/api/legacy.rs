@@ -4,9 +4,9 @@
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
-use ptx_emulator::{Args, LaunchConfig};
+use ptx_emulator::LaunchConfig;
 
-use super::launch::submit_launch;
+use super::launch::{Attributes, submit_launch};
 use crate::code::{Code, Result};
 use crate::context::{self, current, current_handle};
 use crate::launch::Function;
@@ -45,15 +45,15 @@ fn set_bytes(handle: Handle, offset: c_int, from: &[u8]) -> Result {
 
 fn run(handle: Handle, [width, height]: [c_int; 2], on: Handle) -> Result {
     let (function, grid) = (function(handle)?, [extent(width)?, extent(height)?, 1]);
-    let (config, args) = {
+    let (config, values) = {
         let remembered = lock(&function.remembered);
         let mut config = LaunchConfig::new(grid, remembered.block);
         config.dynamic_shared_bytes = remembered.shared;
         // The size may be less than what was set before, and is not less than the parameters.
-        let args: Args = function.arguments_in(&remembered.arguments)?;
-        (config, args)
+        let values = function.values_in(&remembered.arguments)?;
+        (config, values)
     };
-    submit_launch(handle, config, on, |_| Ok(args))
+    submit_launch(handle, (config, Attributes::new()), on, |_| Ok(values))
 }
 
 api! {

@@ -2,11 +2,13 @@
 
 use std::ffi::{c_int, c_uint};
 
+use crate::advice::{Advice, DEVICE, HOST, Location};
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::memory::{Allocated, Kind};
+use crate::pages::PAGE;
 use crate::pointer::{Host, In, Out};
-use crate::state::{Handle, driver};
+use crate::state::{Handle, driver, lock};
 use crate::stream;
 
 fn allocate(current: &Current, bytes: usize, kind: Kind) -> Result<u64> {
@@ -29,6 +31,11 @@ pub(super) fn free(current: &Current, address: u64) -> Result {
         Kind::Pinned(_) => is_of_pool,
         _ => false,
     };
+    let found = driver.allocation_at(address);
+    // Imported memory is freed like other memory where it is from a pool.
+    if is_of_pool && found.is_some_and(|one| one.kind == Kind::Imported) {
+        return driver.close_import(address);
+    }
     driver.release(address, is_kind)
 }
 
@@ -60,12 +67,14 @@ pub(crate) fn pointer_attribute(attribute: c_uint, address: u64) -> Result<(u64,
     Ok(match attribute {
         1 => (found.context as u64, 8),
         2 => match found.kind {
-            Kind::EmulatedDevice | Kind::Managed | Kind::Virtual => (2, 4),
+            Kind::EmulatedDevice | Kind::Managed | Kind::Virtual | Kind::Imported => (2, 4),
             Kind::Pinned(_) | Kind::Registered(..) => (1, 4),
         },
         3 => (found.address + offset, 8),
         4 => match found.kind {
-            Kind::EmulatedDevice | Kind::Virtual => return Err(Code::INVALID_VALUE),
+            Kind::EmulatedDevice | Kind::Virtual | Kind::Imported => {
+                return Err(Code::INVALID_VALUE);
+            }
             Kind::Registered(host, _) => (host + offset, 8),
             _ => (address, 8),
         },
@@ -81,6 +90,79 @@ pub(crate) fn pointer_attribute(attribute: c_uint, address: u64) -> Result<(u64,
         17 => (found.pool as u64, 8),
         _ => return Err(Code::INVALID_VALUE),
     })
+}
+
+/// Whether there is memory at an address that a prefetch or an advice may name.
+pub(super) fn check_address(address: u64) -> Result {
+    find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
+}
+
+/// `CU_DEVICE_CPU`, or a device, as a place.
+fn of_device(device: c_int) -> Location {
+    if device == -1 {
+        [HOST, 0]
+    } else {
+        [DEVICE, device]
+    }
+}
+
+/// A `CUmemLocation` that is passed as a word.
+fn unpack(place: u64) -> Location {
+    [place as c_int, (place >> 32) as c_int]
+}
+
+fn location(place: Location) -> Result<Location> {
+    match place[0] {
+        DEVICE => driver()?.device(place[1]).map(|_| place),
+        // The host, and its nodes of memory.
+        2..=4 => Ok(place),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// Keeps what is said of managed memory; other memory is where it is.
+fn advise((address, bytes): (u64, usize), change: impl Fn(&mut Advice) -> Result) -> Result {
+    let found = find(address)?.ok_or(Code::INVALID_VALUE)?;
+    let end = address.checked_add(bytes as u64);
+    // Advice is for pages.
+    let last = (found.address + found.bytes).next_multiple_of(PAGE);
+    let end = end.filter(|end| *end > address && *end <= last);
+    let end = end.ok_or(Code::INVALID_VALUE)?;
+    match found.kind {
+        Kind::Managed => lock(&driver()?.advices).change((address, end), change),
+        _ => Ok(()),
+    }
+}
+
+fn follow(range: (u64, usize), advice: c_uint, place: Location) -> Result {
+    // The other advice has no place.
+    let place = if matches!(advice, 3 | 5 | 6) {
+        location(place)?
+    } else {
+        place
+    };
+    advise(range, |one| one.follow(advice, place))
+}
+
+/// A `CUmem_range_attribute` of managed memory.
+fn range_attribute(
+    (to, room): (Host, usize),
+    attribute: c_uint,
+    (address, bytes): (u64, usize),
+) -> Result {
+    let found = find(address)?.filter(|found| found.kind == Kind::Managed);
+    let found = found.ok_or(Code::INVALID_VALUE)?;
+    let end = address.checked_add(bytes as u64);
+    let last = (found.address + found.bytes).next_multiple_of(PAGE);
+    let end = end.filter(|end| *end > address && *end <= last);
+    let end = end.ok_or(Code::INVALID_VALUE)?;
+    if !room.is_multiple_of(4) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let advices = lock(&driver()?.advices);
+    let numbers = advices.attribute((address, end), attribute, room / 4)?;
+    let bytes: Vec<u8> = numbers.iter().flat_map(|one| one.to_le_bytes()).collect();
+    to.write(&bytes)
 }
 
 pub(super) fn store(to: Host, (value, bytes): (u64, usize)) -> Result {
@@ -217,23 +299,50 @@ api! {
     }
 
     fn cuMemPrefetchAsync
-        | cuMemPrefetchAsync_ptsz (address: u64, _bytes: usize, _device: c_int, on: Handle) {
+        | cuMemPrefetchAsync_ptsz (address: u64, bytes: usize, device: c_int, on: Handle) {
         stream::stream(on)?;
-        find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
+        let place = location(of_device(device))?;
+        advise((address, bytes), |one| {
+            one.prefetch(place);
+            Ok(())
+        })
     }
 
     fn cuMemPrefetchAsync_v2 | cuMemPrefetchAsync_v2_ptsz (
-        address: u64, _bytes: usize, _place: u64, _flags: c_uint, on: Handle,
+        address: u64, bytes: usize, place: u64, flags: c_uint, on: Handle,
     ) {
         stream::stream(on)?;
-        find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
+        let place = location(unpack(place))?;
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        advise((address, bytes), |one| {
+            one.prefetch(place);
+            Ok(())
+        })
     }
 
-    fn cuMemAdvise(address: u64, _bytes: usize, _advice: c_uint, _device: c_int) {
-        find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
+    fn cuMemAdvise(address: u64, bytes: usize, advice: c_uint, device: c_int) {
+        follow((address, bytes), advice, of_device(device))
     }
 
-    fn cuMemAdvise_v2(address: u64, _bytes: usize, _advice: c_uint, _place: u64) {
-        find(address)?.map(drop).ok_or(Code::INVALID_VALUE)
+    fn cuMemAdvise_v2(address: u64, bytes: usize, advice: c_uint, place: u64) {
+        follow((address, bytes), advice, unpack(place))
+    }
+
+    fn cuMemRangeGetAttribute(
+        to: Host, room: usize, attribute: c_uint, address: u64, bytes: usize,
+    ) {
+        range_attribute((to, room), attribute, (address, bytes))
+    }
+
+    fn cuMemRangeGetAttributes(
+        to: In<Host>, rooms: In<usize>, attributes: In<c_uint>, count: usize, address: u64,
+        bytes: usize,
+    ) {
+        (0..count).try_for_each(|index| {
+            let place = (to.at(index)?, rooms.at(index)?);
+            range_attribute(place, attributes.at(index)?, (address, bytes))
+        })
     }
 }

@@ -34,9 +34,12 @@ macro_rules! api {
 
 pub(crate) mod any_node;
 pub(crate) mod array;
+pub(crate) mod batch;
 pub(crate) mod copy;
 pub(crate) mod device;
 pub(crate) mod graph;
+pub(crate) mod ipc;
+pub(crate) mod kernel_node;
 pub(crate) mod launch;
 mod legacy;
 mod link;

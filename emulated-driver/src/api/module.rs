@@ -181,6 +181,10 @@ api! {
         to.set(driver()?.modules.get(library)?.module.kernel_names().count() as c_uint)
     }
 
+    fn cuLibraryEnumerateKernels(to: Out<Handle>, count: c_uint, library: Handle) {
+        cuModuleEnumerateFunctions(to, count, library)
+    }
+
     fn cuLibraryGetGlobal(address: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
         let (found, size) = launch::global(driver()?, library, &name.get()?)?;
         address.set_optional(found);
@@ -191,6 +195,12 @@ api! {
     fn cuKernelGetFunction(to: Out<Handle>, kernel: Handle) {
         function(kernel)?;
         to.set(kernel)
+    }
+
+    fn cuKernelGetLibrary(to: Out<Handle>, kernel: Handle) { to.set(function(kernel)?.module) }
+
+    fn cuKernelGetParamCount(kernel: Handle, count: Out<usize>) {
+        cuFuncGetParamCount(kernel, count)
     }
 
     fn cuKernelGetName(to: Out<*const c_char>, kernel: Handle) {

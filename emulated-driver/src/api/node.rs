@@ -4,37 +4,23 @@ use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 
 use super::copy::{Copy3d, rows_of};
-use super::launch::prepare;
 use super::stream::Callback;
 use crate::code::{Code, Result};
 use crate::context::current;
 use crate::graph::{Node, NodeKind, Operation};
-use crate::launch;
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver, lock};
-
-/// `CUDA_KERNEL_NODE_PARAMS` without what its second version adds.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct KernelParams {
-    pub(crate) function: Handle,
-    pub(crate) grid: [c_uint; 3],
-    pub(crate) block: [c_uint; 3],
-    pub(crate) shared: c_uint,
-    pub(crate) each: In<Host>,
-    pub(crate) extra: In<Host>,
-}
 
 /// `CUDA_MEMSET_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SetParams {
-    address: u64,
-    pitch: usize,
-    value: c_uint,
-    element_bytes: c_uint,
-    width: usize,
-    height: usize,
+    pub(super) address: u64,
+    pub(super) pitch: usize,
+    pub(super) value: c_uint,
+    pub(super) element_bytes: c_uint,
+    pub(super) width: usize,
+    pub(super) height: usize,
 }
 
 /// `CUDA_HOST_NODE_PARAMS`.
@@ -45,51 +31,11 @@ pub struct HostParams {
     argument: Host,
 }
 
-/// A kernel's parameters with their own copy of the arguments, for the getter.
-struct KernelCopy {
-    params: KernelParams,
-    values: Vec<Box<[u8]>>,
-    pointers: Vec<u64>,
-}
-
-// SAFETY: the pointers of the program in the parameters are not used; the others are to the values
-// here, which do not change.
-unsafe impl Send for KernelCopy {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for KernelCopy {}
-
-pub(crate) fn kernel(params: In<KernelParams>) -> Result<Operation> {
-    let mut params = params.get()?;
-    let current = current()?;
-    let function = current.driver.functions.get(params.function)?;
-    let mut config = ptx_emulator::LaunchConfig::new(params.grid, params.block);
-    config.dynamic_shared_bytes = params.shared;
-    let args = prepare(&current, &function, &config, (params.each, params.extra))?;
-    let mut values = Vec::new();
-    if !params.each.is_null() {
-        for (index, param) in function.kernel.params().iter().enumerate() {
-            let bytes = params.each.at(index)?.vec(param.bytes as usize)?;
-            values.push(bytes.into_boxed_slice());
-        }
-    }
-    params.extra = In::NONE;
-    let pointers = values
-        .iter()
-        .map(|one| one.as_ptr().expose_provenance() as u64);
-    let copy = KernelCopy {
-        params,
-        pointers: pointers.collect(),
-        values,
-    };
-    let work = move || launch::run(&current, &function, &config, &args);
-    Ok(Operation {
-        params: Some(Arc::new(copy)),
-        ..Operation::new(NodeKind::Kernel, Arc::new(work))
-    })
-}
-
 pub(crate) fn copy(params: In<Copy3d>) -> Result<Operation> {
-    let params = params.get()?;
+    copy_of(params.get()?)
+}
+
+pub(super) fn copy_of(params: Copy3d) -> Result<Operation> {
     let work = rows_of(current()?.driver, params)?;
     Ok(Operation {
         params: Some(Arc::new(Plain(params))),
@@ -106,7 +52,10 @@ unsafe impl<T> Send for Plain<T> {}
 unsafe impl<T> Sync for Plain<T> {}
 
 pub(super) fn set(params: In<SetParams>) -> Result<Operation> {
-    let params = params.get()?;
+    set_of(params.get()?)
+}
+
+pub(super) fn set_of(params: SetParams) -> Result<Operation> {
     let driver = current()?.driver;
     let bytes = params.element_bytes as usize;
     if !matches!(bytes, 1 | 2 | 4) {
@@ -173,31 +122,4 @@ pub(super) fn params<T: Copy + 'static>(handle: Handle, to: Out<T>) -> Result {
         .as_ref()
         .and_then(|params| params.downcast_ref::<Plain<T>>());
     to.set(params.ok_or(Code::INVALID_VALUE)?.0)
-}
-
-/// The name of the kernel that an operation launches, where it is one.
-pub(super) fn kernel_of(operation: &Operation) -> Result<Option<String>> {
-    let params = operation.params.as_ref();
-    let copy = params.and_then(|params| params.downcast_ref::<KernelCopy>());
-    let Some(copy) = copy else { return Ok(None) };
-    let function = driver()?.functions.get(copy.params.function)?;
-    Ok(Some(function.kernel.name().to_string()))
-}
-
-pub(super) fn kernel_params(handle: Handle, to: Out<KernelParams>) -> Result {
-    let node = node(handle)?;
-    let operation = lock(&node.operation);
-    let copy = operation
-        .params
-        .as_ref()
-        .and_then(|params| params.downcast_ref::<KernelCopy>());
-    let copy = copy.ok_or(Code::INVALID_VALUE)?;
-    // The pointers are to the node's own copies, and live until its parameters are set or it is
-    // destroyed.
-    let pointers = copy.pointers.as_ptr().expose_provenance() as u64;
-    let each = In::at_address(if copy.values.is_empty() { 0 } else { pointers });
-    to.set(KernelParams {
-        each,
-        ..copy.params
-    })
 }

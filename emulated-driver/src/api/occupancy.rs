@@ -88,7 +88,7 @@ api! {
     fn cuOccupancyMaxActiveClusters(to: Out<c_int>, handle: Handle, launch: In<Launch>) {
         let current = current()?;
         let (function, device) = (function(handle)?, current.device());
-        let config = launch.get()?.config()?;
+        let config = launch.get()?.config()?.0;
         let threads = config.block.iter().product::<c_uint>() as c_int;
         let shared = config.dynamic_shared_bytes as usize;
         let blocks = function.resident_blocks(device, threads, shared) * device.multiprocessors;
@@ -97,8 +97,12 @@ api! {
     }
 
     fn cuOccupancyMaxPotentialClusterSize(to: Out<c_int>, handle: Handle, _launch: In<Launch>) {
-        function(handle)?;
-        let clusters = current()?.device().has_clusters();
-        to.set(if clusters { ptx_emulator::MAX_CLUSTER_BLOCKS as c_int } else { 1 })
+        let function = function(handle)?;
+        let most = match (current()?.device().has_clusters(), function.has_larger_clusters()) {
+            (false, _) => 1,
+            (true, false) => ptx_emulator::MAX_CLUSTER_BLOCKS,
+            (true, true) => ptx_emulator::MAX_LARGER_CLUSTER_BLOCKS,
+        };
+        to.set(most as c_int)
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use super::any_node::{self, captured_allocation};
+use super::ipc::is_shareable;
 use super::memory::{free, store};
 use crate::code::{Code, Result};
 use crate::memory::{Kind, Pool};
@@ -19,20 +20,42 @@ const THIS_NUMA_NODE: c_int = 4;
 /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
 const READ_AND_WRITE: c_uint = 3;
 
-/// `CU_MEM_…` properties of a pool: its place is its fourth and fifth number.
+/// The pool that a device's allocations are from where they name none.
 fn pool_of(device: usize) -> Result<Handle> {
-    driver()?
-        .default_pools
-        .get(device)
-        .copied()
-        .ok_or(Code::INVALID_DEVICE)
+    let pools = lock(&driver()?.current_pools);
+    pools.get(device).copied().ok_or(Code::INVALID_DEVICE)
+}
+
+/// Which of the default pools belongs to a place, a `CUmemLocation`.
+fn index_of([place, device]: [c_int; 2]) -> Result<usize> {
+    let driver = driver()?;
+    match place {
+        DEVICE => Ok(driver.device(device)?.0),
+        HOST | NUMA_NODE | THIS_NUMA_NODE => Ok(driver.devices.len()),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// Makes a pool the one of its place (`CUmemLocation`).
+fn set_pool(index: usize, handle: Handle) -> Result {
+    let driver = driver()?;
+    let pool = driver.pools.get(handle)?;
+    let of_pool = match pool.is_of_host {
+        true => driver.devices.len(),
+        false => pool.device,
+    };
+    if of_pool != index {
+        return Err(Code::INVALID_VALUE);
+    }
+    lock(&driver.current_pools)[index] = handle;
+    Ok(())
 }
 
 fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -> Result {
     let (current, stream) = stream::stream(on)?;
     let handle = pool.map_or_else(|| pool_of(current.context.device), Ok)?;
     let pool = current.driver.pools.get(handle)?;
-    if to.is_null() {
+    if to.is_null() || pool.is_imported {
         return Err(Code::INVALID_VALUE);
     }
     let place = (pool.device, current.handle, handle);
@@ -47,7 +70,12 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
         true => Kind::Pinned(0),
         false => Kind::EmulatedDevice,
     };
-    to.set(driver.allocate(bytes as u64, kind, place)?)
+    let address = driver.allocate(bytes as u64, kind, place)?;
+    let now = driver.bytes_of_pool(pool.device, handle);
+    lock(&pool.most)
+        .iter_mut()
+        .for_each(|most| *most = now.max(*most));
+    to.set(address)
 }
 
 api! {
@@ -72,7 +100,24 @@ api! {
     }
 
     fn cuDeviceGetDefaultMemPool(to: Out<Handle>, device: c_int) {
-        to.set(pool_of(driver()?.device(device)?.0)?)
+        let driver = driver()?;
+        to.set(driver.default_pools[driver.device(device)?.0])
+    }
+
+    fn cuDeviceSetMemPool(device: c_int, pool: Handle) {
+        set_pool(driver()?.device(device)?.0, pool)
+    }
+
+    fn cuMemGetDefaultMemPool(to: Out<Handle>, place: In<[c_int; 2]>, _kind: c_uint) {
+        to.set(driver()?.default_pools[index_of(place.get()?)?])
+    }
+
+    fn cuMemGetMemPool(to: Out<Handle>, place: In<[c_int; 2]>, _kind: c_uint) {
+        to.set(pool_of(index_of(place.get()?)?)?)
+    }
+
+    fn cuMemSetMemPool(place: In<[c_int; 2]>, _kind: c_uint, pool: Handle) {
+        set_pool(index_of(place.get()?)?, pool)
     }
 
     fn cuDeviceGetMemPool(to: Out<Handle>, device: c_int) {
@@ -80,39 +125,65 @@ api! {
     }
 
     fn cuMemPoolCreate(to: Out<Handle>, properties: In<[c_int; 4]>) {
-        let [_, _, place, device] = properties.get()?;
+        let [_, handles, place, device] = properties.get()?;
         let driver = driver()?;
+        let is_shareable = is_shareable(handles)?;
         let pool = match place {
             DEVICE => Pool::new(driver.device(device)?.0, false),
             HOST | NUMA_NODE | THIS_NUMA_NODE => Pool::new(0, true),
             _ => return Err(Code::INVALID_VALUE),
         };
+        let pool = if is_shareable { pool.shareable() } else { pool };
         to.set(driver.pools.insert(pool))
     }
 
-    fn cuMemPoolDestroy(pool: Handle) { driver()?.pools.remove(pool).map(drop) }
+    fn cuMemPoolDestroy(pool: Handle) {
+        let driver = driver()?;
+        if driver.default_pools.contains(&pool) {
+            return Err(Code::INVALID_VALUE);
+        }
+        driver.pools.remove(pool)?;
+        // Its place has its default pool again.
+        let mut current = lock(&driver.current_pools);
+        for (now, default) in current.iter_mut().zip(&driver.default_pools) {
+            if *now == pool {
+                *now = *default;
+            }
+        }
+        Ok(())
+    }
 
     fn cuMemPoolTrimTo(pool: Handle, _bytes: usize) { driver()?.pools.get(pool).map(drop) }
 
     fn cuMemPoolGetAttribute(pool: Handle, attribute: c_uint, to: Host) {
-        let driver = driver()?;
-        let pool = driver.pools.get(pool)?;
+        let (driver, handle) = (driver()?, pool);
+        let pool = driver.pools.get(handle)?;
         let set = lock(&pool.attributes).get(&attribute).copied();
         let value = match (attribute, set) {
             (1..=3, Some(set)) => (set, 4),
             (_, Some(set)) => (set, 8),
-            (5..=8, None) => (driver.used_bytes(pool.device), 8),
+            // Memory that is freed goes back at once: what is reserved is what is used.
+            (5 | 7, None) => (driver.bytes_of_pool(pool.device, handle), 8),
+            (6, None) => (lock(&pool.most)[0], 8),
+            (8, None) => (lock(&pool.most)[1], 8),
             _ => return Err(Code::INVALID_VALUE),
         };
         store(to, value)
     }
 
     fn cuMemPoolSetAttribute(pool: Handle, attribute: c_uint, from: Host) {
-        let pool = driver()?.pools.get(pool)?;
+        let (driver, handle) = (driver()?, pool);
+        let pool = driver.pools.get(handle)?;
         let mut value = [0; 8];
         match attribute {
             1..=3 => from.read(&mut value[..4])?,
             4 => from.read(&mut value)?,
+            // What had most bytes is set to 0, and to nothing else: it starts anew.
+            6 | 8 if from.vec(8)? == [0; 8] => {
+                let now = driver.bytes_of_pool(pool.device, handle);
+                lock(&pool.most)[usize::from(attribute == 8)] = now;
+                return Ok(());
+            }
             _ => return Err(Code::INVALID_VALUE),
         }
         lock(&pool.attributes).insert(attribute, u64::from_le_bytes(value));

@@ -3,8 +3,9 @@
 use std::ffi::{c_int, c_void};
 
 use super::{
-    Symbol, any_node, array, copy, device, graph, launch, legacy, link, memory, module, occupancy,
-    pool, stream, tensor_map, texture_reference, unsupported, user_object, virtual_memory,
+    Symbol, any_node, array, batch, copy, device, graph, ipc, kernel_node, launch, legacy, link,
+    memory, module, occupancy, pool, stream, tensor_map, texture_reference, unsupported,
+    user_object, virtual_memory,
 };
 use crate::code::{Code, Result};
 use crate::pointer::{Out, Text};
@@ -25,13 +26,21 @@ const VERSIONS: &[(&str, c_int, &str)] = &[
     ("cuGetProcAddress", 0, "cuGetProcAddress"),
     ("cuGraphAddDependencies", 12_030, "cuGraphAddDependencies_v2"),
     ("cuGraphAddDependencies", 0, "cuGraphAddDependencies"),
-    ("cuGraphAddKernelNode", 0, "cuGraphAddKernelNode_v2"),
+    ("cuGraphAddKernelNode", 12_000, "cuGraphAddKernelNode_v2"),
+    ("cuGraphAddKernelNode", 0, "cuGraphAddKernelNode"),
+    ("cuGraphKernelNodeGetParams", 12_000, "cuGraphKernelNodeGetParams_v2"),
+    ("cuGraphKernelNodeGetParams", 0, "cuGraphKernelNodeGetParams"),
+    ("cuGraphKernelNodeSetParams", 12_000, "cuGraphKernelNodeSetParams_v2"),
+    ("cuGraphKernelNodeSetParams", 0, "cuGraphKernelNodeSetParams"),
+    ("cuGraphExecKernelNodeSetParams", 12_000, "cuGraphExecKernelNodeSetParams_v2"),
+    ("cuGraphExecKernelNodeSetParams", 0, "cuGraphExecKernelNodeSetParams"),
     ("cuGraphAddNode", 12_030, "cuGraphAddNode_v2"), ("cuGraphAddNode", 0, "cuGraphAddNode"),
     ("cuGraphExecUpdate", 0, "cuGraphExecUpdate_v2"),
     ("cuGraphNodeGetDependencies", 12_030, "cuGraphNodeGetDependencies_v2"),
     ("cuGraphNodeGetDependencies", 0, "cuGraphNodeGetDependencies"),
     ("cuGraphNodeGetDependentNodes", 12_030, "cuGraphNodeGetDependentNodes_v2"),
     ("cuGraphNodeGetDependentNodes", 0, "cuGraphNodeGetDependentNodes"),
+    ("cuGraphNodeSetParams", 0, "cuGraphNodeSetParams"),
     ("cuGraphRemoveDependencies", 12_030, "cuGraphRemoveDependencies_v2"),
     ("cuGraphRemoveDependencies", 0, "cuGraphRemoveDependencies"),
     ("cuGraphGetEdges", 12_030, "cuGraphGetEdges_v2"), ("cuGraphGetEdges", 0, "cuGraphGetEdges"),
@@ -58,10 +67,13 @@ fn exported(name: &str) -> Option<Symbol> {
     let tables = [
         any_node::TABLE,
         array::TABLE,
+        batch::TABLE,
         virtual_memory::TABLE,
         copy::TABLE,
         device::TABLE,
         graph::TABLE,
+        ipc::TABLE,
+        kernel_node::TABLE,
         launch::TABLE,
         legacy::TABLE,
         link::TABLE,

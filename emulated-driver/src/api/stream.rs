@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
+use super::node;
 use crate::code::{Code, Result};
 use crate::context::current;
 use crate::graph::{NodeKind, Nodes};
@@ -52,8 +53,8 @@ fn capture_info(handle: Handle, status: Out<c_uint>, id: Out<u64>) -> Result<Opt
         .1
         .and_then(|stream| stream.captured());
     status.set(c_uint::from(captured.is_some()))?;
-    if captured.is_some() {
-        id.set_optional(handle as u64);
+    if let Some(captured) = &captured {
+        id.set_optional(captured.capture_id());
     }
     Ok(captured)
 }
@@ -176,6 +177,26 @@ fn attributes(handle: Handle, id: c_uint) -> Result<Option<Arc<Stream>>> {
     }
 }
 
+/// `CU_EVENT_RECORD_EXTERNAL` and `CU_EVENT_WAIT_EXTERNAL`: a stream that is captured gets a node
+/// for the event, which is recorded or awaited when the graph runs. Whether it is so.
+fn capture_external(
+    handle: Handle,
+    (event, kind): (Handle, NodeKind),
+    flags: c_uint,
+) -> Result<bool> {
+    const EXTERNAL: c_uint = 1;
+    if flags > EXTERNAL {
+        return Err(Code::INVALID_VALUE);
+    }
+    match stream::captured(handle)?.filter(|_| flags == EXTERNAL) {
+        None => Ok(false),
+        Some(captured) => {
+            let operation = node::event(event, kind)?;
+            captured.append(driver()?, operation).map(|_| true)
+        }
+    }
+}
+
 fn elapsed(to: Out<f32>, start: Handle, end: Handle) -> Result {
     let (start, end) = (stream::event(start)?, stream::event(end)?);
     to.set(end.elapsed_ms(&start)?)
@@ -198,8 +219,11 @@ api! {
 
     fn cuStreamQuery | cuStreamQuery_ptsz (handle: Handle) { synchronise(handle) }
 
-    fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz (handle: Handle, event: Handle, _flags: c_uint) {
-        stream::wait(handle, event)
+    fn cuStreamWaitEvent | cuStreamWaitEvent_ptsz (handle: Handle, event: Handle, flags: c_uint) {
+        match capture_external(handle, (event, NodeKind::WaitEvent), flags)? {
+            true => Ok(()),
+            false => stream::wait(handle, event),
+        }
     }
 
     fn cuStreamGetFlags | cuStreamGetFlags_ptsz (handle: Handle, to: Out<c_uint>) {
@@ -339,6 +363,32 @@ api! {
         Ok(())
     }
 
+    // The first versions of these have the same arguments.
+    fn cuStreamWaitValue32
+        | cuStreamWaitValue32_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
+        cuStreamWaitValue32_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamWaitValue64
+        | cuStreamWaitValue64_ptsz (handle: Handle, address: u64, value: u64, flags: c_uint) {
+        cuStreamWaitValue64_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamWriteValue32
+        | cuStreamWriteValue32_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
+        cuStreamWriteValue32_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamWriteValue64
+        | cuStreamWriteValue64_ptsz (handle: Handle, address: u64, value: u64, flags: c_uint) {
+        cuStreamWriteValue64_v2(handle, address, value, flags)
+    }
+
+    fn cuStreamBatchMemOp
+        | cuStreamBatchMemOp_ptsz (handle: Handle, count: c_uint, all: In<[u64; 6]>, flags: c_uint) {
+        cuStreamBatchMemOp_v2(handle, count, all, flags)
+    }
+
     fn cuStreamWaitValue32_v2
         | cuStreamWaitValue32_v2_ptsz (handle: Handle, address: u64, value: u32, flags: c_uint) {
         wait_value(handle, address, (u64::from(value), 32), flags)
@@ -375,8 +425,11 @@ api! {
         | cuEventRecord_ptsz (event: Handle, handle: Handle) { stream::record(event, handle) }
 
     fn cuEventRecordWithFlags
-        | cuEventRecordWithFlags_ptsz (event: Handle, handle: Handle, _flags: c_uint) {
-        stream::record(event, handle)
+        | cuEventRecordWithFlags_ptsz (event: Handle, handle: Handle, flags: c_uint) {
+        match capture_external(handle, (event, NodeKind::RecordEvent), flags)? {
+            true => Ok(()),
+            false => stream::record(event, handle),
+        }
     }
 
     fn cuEventQuery(event: Handle) {

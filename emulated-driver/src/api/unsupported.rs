@@ -40,13 +40,13 @@ unsupported! {
     cuCoredumpRegisterCompleteCallback cuCoredumpRegisterStartCallback cuCoredumpSetAttribute
     cuCoredumpSetAttributeGlobal cuCtxFromGreenCtx cuCtxGetDevResource cuCtxGetExecAffinity
     cuCtxWaitEvent cuDestroyExternalMemory cuDestroyExternalSemaphore cuDevResourceGenerateDesc
-    cuDevSmResourceSplit cuDevSmResourceSplitByCount cuDeviceGetCliqueCount cuDeviceGetCliqueInfo
-    cuDeviceGetDevResource cuDeviceGetExecAffinitySupport cuDeviceGetFabricClusterUuid
-    cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid cuDeviceGetNvSciSyncAttributes
-    cuDeviceGetP2PAtomicCapabilities cuDeviceGetTexture1DLinearMaxWidth
-    cuDeviceRegisterAsyncNotification cuDeviceSetMemPool cuDeviceTotalMem
-    cuDeviceUnregisterAsyncNotification cuEGLStreamConsumerAcquireFrame cuEGLStreamConsumerConnect
-    cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
+    cuDevSmResourceSplit cuDevSmResourceSplitByCount cuDeviceGetCliqueCount
+    cuDeviceGetCliqueInfo cuDeviceGetDevResource cuDeviceGetExecAffinitySupport
+    cuDeviceGetFabricClusterUuid cuDeviceGetHostAtomicCapabilities cuDeviceGetLuid
+    cuDeviceGetNvSciSyncAttributes cuDeviceGetP2PAtomicCapabilities
+    cuDeviceGetTexture1DLinearMaxWidth cuDeviceRegisterAsyncNotification cuDeviceTotalMem
+    cuDeviceUnregisterAsyncNotification cuEGLStreamConsumerAcquireFrame
+    cuEGLStreamConsumerConnect cuEGLStreamConsumerConnectWithFlags cuEGLStreamConsumerDisconnect
     cuEGLStreamConsumerReleaseFrame cuEGLStreamProducerConnect cuEGLStreamProducerDisconnect
     cuEGLStreamProducerPresentFrame cuEGLStreamProducerReturnFrame cuEventCreateFromEGLSync
     cuExternalMemoryGetMappedBuffer cuExternalMemoryGetMappedMipmappedArray
@@ -55,58 +55,45 @@ unsupported! {
     cuGLMapBufferObjectAsync_v2_ptsz cuGLMapBufferObject_v2 cuGLMapBufferObject_v2_ptds
     cuGLRegisterBufferObject cuGLSetBufferObjectMapFlags cuGLUnmapBufferObject
     cuGLUnmapBufferObjectAsync cuGLUnregisterBufferObject cuGraphAddBatchMemOpNode
-    cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode cuGraphAddNode_v3
-    cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
+    cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode
+    cuGraphAddNode_v3 cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
     cuGraphExecBatchMemOpNodeSetParams cuGraphExecExternalSemaphoresSignalNodeSetParams
-    cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExecGetId
-    cuGraphExternalSemaphoresSignalNodeGetParams cuGraphExternalSemaphoresSignalNodeSetParams
-    cuGraphExternalSemaphoresWaitNodeGetParams cuGraphExternalSemaphoresWaitNodeSetParams
-    cuGraphGetId cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute
-    cuGraphKernelNodeSetAttribute cuGraphNodeGetLocalId cuGraphNodeGetParams cuGraphNodeGetToolsId
-    cuGraphNodeSetParams_v2 cuGraphicsEGLRegisterImage cuGraphicsGLRegisterBuffer
-    cuGraphicsGLRegisterImage cuGraphicsMapResources cuGraphicsMapResources_ptsz
-    cuGraphicsResourceGetMappedEglFrame cuGraphicsResourceGetMappedMipmappedArray
-    cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
-    cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2
-    cuGraphicsSubResourceGetMappedArray cuGraphicsUnmapResources cuGraphicsUnmapResources_ptsz
-    cuGraphicsUnregisterResource cuGraphicsVDPAURegisterOutputSurface
-    cuGraphicsVDPAURegisterVideoSurface cuGreenCtxCreate cuGreenCtxDestroy
-    cuGreenCtxGetDevResource cuGreenCtxGetId cuGreenCtxRecordEvent cuGreenCtxStreamCreate
-    cuGreenCtxWaitEvent cuImportExternalMemory cuImportExternalSemaphore cuIpcCloseMemHandle
-    cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle
-    cuIpcOpenMemHandle_v2 cuKernelGetLibrary cuKernelGetParamCount
-    cuLaunchCooperativeKernelMultiDevice cuLaunchHostFunc_v2 cuLibraryEnumerateKernels
-    cuLibraryGetManaged cuLibraryGetUnifiedFunction cuLogicalEndpointAddDevice
-    cuLogicalEndpointBindAddr cuLogicalEndpointBindMem cuLogicalEndpointCreate
-    cuLogicalEndpointDestroy cuLogicalEndpointExport cuLogicalEndpointGetLimits
-    cuLogicalEndpointIdRelease cuLogicalEndpointIdReserve cuLogicalEndpointImport
-    cuLogicalEndpointQuery cuLogicalEndpointUnbind cuLogsCurrent cuLogsDumpToFile
-    cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback cuMemAlloc cuMemAllocHost
-    cuMemAllocPitch cuMemBatchDecompressAsync cuMemBatchDecompressAsync_ptsz
-    cuMemDiscardAndPrefetchBatchAsync cuMemDiscardAndPrefetchBatchAsync_ptsz
-    cuMemDiscardBatchAsync cuMemDiscardBatchAsync_ptsz cuMemExportToShareableHandle cuMemFree
-    cuMemGetAddressRange cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetInfo
-    cuMemGetLocationInfo cuMemGetMemPool cuMemHostGetDevicePointer cuMemImportFromShareableHandle
-    cuMemMapArrayAsync cuMemMapArrayAsync_ptsz cuMemPoolExportPointer
-    cuMemPoolExportToShareableHandle cuMemPoolImportFromShareableHandle cuMemPoolImportPointer
-    cuMemPrefetchBatchAsync cuMemPrefetchBatchAsync_ptsz cuMemRangeGetAttribute
-    cuMemRangeGetAttributes cuMemSetMemPool cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned
-    cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_ptsz
-    cuMemcpy3DBatchAsync_v2 cuMemcpy3DBatchAsync_v2_ptsz cuMemcpy3DPeer cuMemcpy3DPeerAsync
-    cuMemcpy3DPeerAsync_ptsz cuMemcpy3DPeer_ptds cuMemcpy3DWithAttributesAsync cuMemcpyAtoA
-    cuMemcpyAtoD cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyBatchAsync cuMemcpyBatchAsync_ptsz
-    cuMemcpyBatchAsync_v2 cuMemcpyBatchAsync_v2_ptsz cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync
-    cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync
-    cuMemcpyWithAttributesAsync cuMemsetD16 cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32
-    cuMemsetD8 cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties
-    cuModuleGetGlobal cuMulticastAddDevice cuMulticastBindAddr cuMulticastBindAddr_v2
-    cuMulticastBindMem cuMulticastBindMem_v2 cuMulticastCreate cuMulticastGetGranularity
-    cuMulticastUnbind cuProfilerInitialize cuSignalExternalSemaphoresAsync
-    cuSignalExternalSemaphoresAsync_ptsz cuStreamBatchMemOp cuStreamBatchMemOp_ptsz
+    cuGraphExecExternalSemaphoresWaitNodeSetParams cuGraphExternalSemaphoresSignalNodeGetParams
+    cuGraphExternalSemaphoresSignalNodeSetParams cuGraphExternalSemaphoresWaitNodeGetParams
+    cuGraphExternalSemaphoresWaitNodeSetParams cuGraphNodeGetParams cuGraphNodeSetParams_v2
+    cuGraphicsEGLRegisterImage cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage
+    cuGraphicsMapResources cuGraphicsMapResources_ptsz cuGraphicsResourceGetMappedEglFrame
+    cuGraphicsResourceGetMappedMipmappedArray cuGraphicsResourceGetMappedPointer
+    cuGraphicsResourceGetMappedPointer_v2 cuGraphicsResourceSetMapFlags
+    cuGraphicsResourceSetMapFlags_v2 cuGraphicsSubResourceGetMappedArray
+    cuGraphicsUnmapResources cuGraphicsUnmapResources_ptsz cuGraphicsUnregisterResource
+    cuGraphicsVDPAURegisterOutputSurface cuGraphicsVDPAURegisterVideoSurface cuGreenCtxCreate
+    cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId cuGreenCtxRecordEvent
+    cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuImportExternalMemory cuImportExternalSemaphore
+
+    cuIpcOpenMemHandle cuLaunchCooperativeKernelMultiDevice
+    cuLaunchHostFunc_v2 cuLibraryGetManaged cuLibraryGetUnifiedFunction
+    cuLogicalEndpointAddDevice cuLogicalEndpointBindAddr cuLogicalEndpointBindMem
+    cuLogicalEndpointCreate cuLogicalEndpointDestroy cuLogicalEndpointExport
+    cuLogicalEndpointGetLimits cuLogicalEndpointIdRelease cuLogicalEndpointIdReserve
+    cuLogicalEndpointImport cuLogicalEndpointQuery cuLogicalEndpointUnbind cuLogsCurrent
+    cuLogsDumpToFile cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback
+    cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemBatchDecompressAsync
+    cuMemBatchDecompressAsync_ptsz cuMemFree cuMemGetAddressRange
+    cuMemGetHandleForAddressRange cuMemGetInfo cuMemGetLocationInfo cuMemHostGetDevicePointer
+    cuMemMapArrayAsync cuMemMapArrayAsync_ptsz
+
+    cuMemcpy2D
+    cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D cuMemcpy3DAsync cuMemcpyAtoA cuMemcpyAtoD
+    cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH
+    cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD16
+    cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8
+    cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuModuleGetGlobal
+    cuMulticastAddDevice cuMulticastBindAddr cuMulticastBindAddr_v2 cuMulticastBindMem
+    cuMulticastBindMem_v2 cuMulticastCreate cuMulticastGetGranularity cuMulticastUnbind
+    cuProfilerInitialize cuSignalExternalSemaphoresAsync cuSignalExternalSemaphoresAsync_ptsz
     cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig
-    cuStreamGetDevResource cuStreamGetGreenCtx cuStreamWaitValue32 cuStreamWaitValue32_ptsz
-    cuStreamWaitValue64 cuStreamWaitValue64_ptsz cuStreamWriteValue32 cuStreamWriteValue32_ptsz
-    cuStreamWriteValue64 cuStreamWriteValue64_ptsz cuTensorMapEncodeIm2col
+    cuStreamGetDevResource cuStreamGetGreenCtx cuTensorMapEncodeIm2col
     cuTensorMapEncodeIm2colWide cuTensorMapReplaceAddress cuTexRefGetAddress cuTexRefSetAddress
     cuTexRefSetAddress2D cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
     cuWaitExternalSemaphoresAsync cuWaitExternalSemaphoresAsync_ptsz

@@ -34,19 +34,19 @@ fn device_of(location: Location) -> Result<usize> {
     }
 }
 
-/// The device of `CUmemAllocationProp`: type, kinds of handles, place. Handles that other processes
-/// could take are refused.
+/// The device of `CUmemAllocationProp`: type, kinds of handles, place. Handles for other processes
+/// are files.
 fn device_of_properties(properties: [u64; 4]) -> Result<usize> {
     let [kinds, place, ..] = properties.map(u64::to_le_bytes);
     let word = |bytes: [u8; 8], at: usize| -> u32 {
         let four = bytes[at..at + 4].iter().rev();
         four.fold(0, |all, &byte| all << 8 | u32::from(byte))
     };
-    // CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_NONE.
+    // CU_MEM_ALLOCATION_TYPE_PINNED; CU_MEM_HANDLE_TYPE_NONE or a POSIX file descriptor.
     if word(kinds, 0) != 1 {
         return Err(Code::INVALID_VALUE);
     }
-    if word(kinds, 4) != 0 {
+    if word(kinds, 4) > 1 {
         return Err(Code::NOT_SUPPORTED);
     }
     device_of(Location {

@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::api::any_node::{AllocationParams, NodeParams, add_any, call, set_any};
 use crate::api::graph::call as graphs;
-use crate::api::node;
 use crate::api::user_object::call as objects;
+use crate::api::{kernel_node, node};
 use crate::code::Result;
 use crate::graph::{NodeKind, Operation};
 use crate::pointer::{Host, In, Out, Text};
@@ -21,7 +21,7 @@ fn of_runtime(kind: NodeKind, place: Host) -> Result<Operation> {
     match kind {
         NodeKind::Kernel => {
             let params = kernel(In::at_address(place.address()))?;
-            node::kernel(In::of(&params))
+            kernel_node::kernel(In::of(&params))
         }
         // Behind flags.
         _ => node::copy(In::of(&copy_of(In::at_address(place.add(16).address()))?)),

@@ -96,6 +96,39 @@ fn side(array: Handle, position: [usize; 3], pitched: Pitched) -> Result<Volume>
     Ok(volume.at([x.ok_or(Code::INVALID_VALUE)?, y, z]))
 }
 
+/// `cudaMemcpy3DPeerParms`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PeerParams {
+    from_array: Handle,
+    from_position: [usize; 3],
+    from: Pitched,
+    _from_device: c_int,
+    to_array: Handle,
+    to_position: [usize; 3],
+    to: Pitched,
+    _to_device: c_int,
+    extent: Extent,
+}
+
+impl PeerParams {
+    /// Addresses are those of all devices: the same copy without them.
+    fn copy(self) -> Result<Copy3d> {
+        let any_direction = 4;
+        let params = Params {
+            from_array: self.from_array,
+            from_position: self.from_position,
+            from: self.from,
+            to_array: self.to_array,
+            to_position: self.to_position,
+            to: self.to,
+            extent: self.extent,
+            kind: any_direction,
+        };
+        params.copy()
+    }
+}
+
 impl Params {
     /// As the driver has it: widths in bytes.
     ///
@@ -372,6 +405,14 @@ runtime! {
 
     fn cudaMemcpy3D | cudaMemcpy3D_ptds (params: In<Params>) {
         call::cuMemcpy3D_v2(In::of(&params.get()?.copy()?))
+    }
+
+    fn cudaMemcpy3DPeer | cudaMemcpy3DPeer_ptds (params: In<PeerParams>) {
+        call::cuMemcpy3D_v2(In::of(&params.get()?.copy()?))
+    }
+
+    fn cudaMemcpy3DPeerAsync | cudaMemcpy3DPeerAsync_ptsz (params: In<PeerParams>, on: Handle) {
+        call::cuMemcpy3DAsync_v2(In::of(&params.get()?.copy()?), on)
     }
 
     fn cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz (params: In<Params>, on: Handle) {

@@ -105,6 +105,8 @@ const ERRORS: &[(u32, &str, &str)] = &[
         "the provided PTX contains unsupported call to cudaDeviceSynchronize\0"),
     (226, "cudaErrorContained\0",
         "Invalid access of peer GPU memory over nvlink or a hardware error\0"),
+    (227, "cudaErrorInsufficientLoaderVersion\0",
+        "the loader is older than the program needs\0"),
     (300, "cudaErrorInvalidSource\0", "device kernel image is invalid\0"),
     (301, "cudaErrorFileNotFound\0", "file not found\0"),
     (302, "cudaErrorSharedObjectSymbolNotFound\0", "shared object symbol not found\0"),
@@ -193,11 +195,14 @@ const ERRORS: &[(u32, &str, &str)] = &[
         "one or more resources passed in are not valid resource types for the operation\0"),
     (915, "cudaErrorInvalidResourceConfiguration\0",
         "one or more resources are insufficient or non-applicable for the operation\0"),
+    (917, "cudaErrorStreamDetached\0", "the stream is detached\0"),
+    (918, "cudaErrorGraphRecaptureFailure\0", "the graph could not be captured again\0"),
+    (919, "cudaErrorFabricNotReady\0", "the fabric of the GPUs is not ready\0"),
     (999, "cudaErrorUnknown\0", "unknown error\0"),
 ];
 
 /// What an error is called, and what it says, each with its null byte.
-fn texts(error: u32) -> (&'static str, &'static str) {
+pub(crate) fn texts(error: u32) -> (&'static str, &'static str) {
     let unknown = ("unrecognized error code\0", "unrecognized error code\0");
     let found = ERRORS.binary_search_by_key(&error, |(number, ..)| *number);
     found.map_or(unknown, |index| (ERRORS[index].1, ERRORS[index].2))

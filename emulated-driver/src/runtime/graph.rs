@@ -5,7 +5,8 @@ use std::ffi::c_uint;
 
 use crate::api::copy::Copy3d;
 use crate::api::graph::{Params, call};
-use crate::api::node::{HostParams, KernelParams, SetParams};
+use crate::api::kernel_node::{KernelParams, call as kernels};
+use crate::api::node::{HostParams, SetParams};
 use crate::code::Result;
 use crate::pointer::{Host, In, Out};
 use crate::state::Handle;
@@ -219,11 +220,23 @@ runtime! {
 
     fn cudaGraphKernelNodeGetParams(node: Handle, to: Out<KernelParams>) {
         // The function is the driver's, which launches and setters take as well.
-        call::cuGraphKernelNodeGetParams(node, to)
+        kernels::cuGraphKernelNodeGetParams(node, to)
     }
 
     fn cudaGraphKernelNodeSetParams(node: Handle, params: In<KernelParams>) {
-        call::cuGraphKernelNodeSetParams(node, In::of(&kernel(params)?))
+        kernels::cuGraphKernelNodeSetParams(node, In::of(&kernel(params)?))
+    }
+
+    fn cudaGraphKernelNodeGetAttribute(node: Handle, id: c_uint, to: Out<[u32; 16]>) {
+        kernels::cuGraphKernelNodeGetAttribute(node, id, to)
+    }
+
+    fn cudaGraphKernelNodeSetAttribute(node: Handle, id: c_uint, from: In<[u32; 16]>) {
+        kernels::cuGraphKernelNodeSetAttribute(node, id, from)
+    }
+
+    fn cudaGraphKernelNodeCopyAttributes(to: Handle, from: Handle) {
+        kernels::cuGraphKernelNodeCopyAttributes(to, from)
     }
 
     fn cudaGraphMemcpyNodeSetParams(node: Handle, params: In<copy::Params>) {

@@ -8,6 +8,7 @@ use crate::code::{Code, Result};
 use crate::pointer::{Host, In, Out};
 use crate::state::Handle;
 
+use super::version::is_12;
 use super::{enter, initialised, result};
 
 /// `cudaPointerAttributes`, without what it reserves.
@@ -129,13 +130,6 @@ fn set_volume(at: Pitched, value: c_int, extent: Extent, on: Handle) -> Result {
     Ok(())
 }
 
-/// Whether there is memory at an address that advice and prefetches may name: all that they say is
-/// where it should be.
-fn check_address(address: u64) -> Result {
-    enter()?;
-    memory::pointer_attribute(3, address).map(drop)
-}
-
 runtime! {
     fn cudaMalloc(to: Out<u64>, bytes: usize) {
         or_none(to, bytes, || call::cuMemAlloc_v2(to, bytes))
@@ -232,14 +226,56 @@ runtime! {
         set_volume(at, value, extent, on)
     }
 
-    // The arguments behind the address differ between CUDA 12 and 13, and say what memory here
-    // does not need.
-    fn cudaMemAdvise | cudaMemAdvise_v2 (address: u64) { check_address(address) }
+    // A program of CUDA 12 names a device, and one of CUDA 13 a place.
+    fn cudaMemAdvise(address: u64, bytes: usize, advice: c_uint, place: u64) {
+        enter()?;
+        match is_12() {
+            true => call::cuMemAdvise(address, bytes, advice, place as c_int),
+            false => call::cuMemAdvise_v2(address, bytes, advice, place),
+        }
+    }
 
-    fn cudaMemPrefetchAsync | cudaMemPrefetchAsync_ptsz | cudaMemPrefetchAsync_v2
-        | cudaMemPrefetchAsync_v2_ptsz (address: u64)
-    {
-        check_address(address)
+    fn cudaMemAdvise_v2(address: u64, bytes: usize, advice: c_uint, place: u64) {
+        enter()?;
+        call::cuMemAdvise_v2(address, bytes, advice, place)
+    }
+
+    fn cudaMemPrefetchAsync | cudaMemPrefetchAsync_ptsz (
+        address: u64, bytes: usize, place: u64, flags_or_stream: u64, on: Handle,
+    ) {
+        enter()?;
+        match is_12() {
+            true => {
+                let on = flags_or_stream as Handle;
+                call::cuMemPrefetchAsync(address, bytes, place as c_int, on)
+            }
+            false => {
+                let flags = flags_or_stream as c_uint;
+                call::cuMemPrefetchAsync_v2(address, bytes, place, flags, on)
+            }
+        }
+    }
+
+    fn cudaMemPrefetchAsync_v2 | cudaMemPrefetchAsync_v2_ptsz (
+        address: u64, bytes: usize, place: u64, flags: c_uint, on: Handle,
+    ) {
+        enter()?;
+        call::cuMemPrefetchAsync_v2(address, bytes, place, flags, on)
+    }
+
+    fn cudaMemRangeGetAttribute(
+        to: Host, room: usize, attribute: c_uint, address: u64, bytes: usize,
+    ) {
+        enter()?;
+        call::cuMemRangeGetAttribute(to, room, attribute, address, bytes)
+    }
+
+    fn cudaMemRangeGetAttributes(
+        to: In<Host>, rooms: In<usize>, attributes: In<c_uint>, count: usize, address: u64,
+        bytes: usize,
+    ) {
+        enter()?;
+        call::cuMemRangeGetAttributes(to, rooms, attributes, count, address, bytes)
     }
 
     fn cudaMallocAsync | cudaMallocAsync_ptsz (to: Out<u64>, bytes: usize, on: Handle) {
@@ -265,6 +301,26 @@ runtime! {
     fn cudaDeviceGetMemPool(to: Out<Handle>, ordinal: c_int) {
         initialised()?;
         pools::cuDeviceGetMemPool(to, ordinal)
+    }
+
+    fn cudaDeviceSetMemPool(ordinal: c_int, pool: Handle) {
+        initialised()?;
+        pools::cuDeviceSetMemPool(ordinal, pool)
+    }
+
+    fn cudaMemGetDefaultMemPool(to: Out<Handle>, place: In<[c_int; 2]>, kind: c_uint) {
+        initialised()?;
+        pools::cuMemGetDefaultMemPool(to, place, kind)
+    }
+
+    fn cudaMemGetMemPool(to: Out<Handle>, place: In<[c_int; 2]>, kind: c_uint) {
+        initialised()?;
+        pools::cuMemGetMemPool(to, place, kind)
+    }
+
+    fn cudaMemSetMemPool(place: In<[c_int; 2]>, kind: c_uint, pool: Handle) {
+        initialised()?;
+        pools::cuMemSetMemPool(place, kind, pool)
     }
 
     fn cudaMemPoolCreate(to: Out<Handle>, properties: In<[c_int; 4]>) {

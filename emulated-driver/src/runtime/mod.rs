@@ -30,10 +30,12 @@ macro_rules! runtime {
 
 mod any_node;
 mod array;
+mod batch;
 mod copy;
 mod device;
-mod error;
+pub(crate) mod error;
 mod graph;
+mod ipc;
 mod launch;
 mod memory;
 mod registry;

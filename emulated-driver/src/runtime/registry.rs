@@ -271,6 +271,16 @@ runtime! {
         library::cuLibraryGetKernelCount(to, library)
     }
 
+    fn cudaLibraryEnumerateKernels(to: Out<Handle>, count: c_uint, library: Handle) {
+        library::cuLibraryEnumerateKernels(to, count, library)
+    }
+
+    fn cudaKernelSetAttributeForDevice(
+        kernel: Handle, attribute: c_uint, value: c_int, device: c_int,
+    ) {
+        library::cuKernelSetAttribute(attribute, value, kernel, device)
+    }
+
     fn cudaLibraryGetGlobal(to: Out<u64>, bytes: Out<usize>, library: Handle, name: Text) {
         library::cuLibraryGetGlobal(to, bytes, library, name)
     }

@@ -20,25 +20,23 @@ unsupported! {
     cudaDestroyExternalMemory cudaDestroyExternalSemaphore cudaDeviceFlushGPUDirectRDMAWrites
     cudaDeviceGetHostAtomicCapabilities cudaDeviceGetNvSciSyncAttributes
     cudaDeviceGetP2PAtomicCapabilities cudaDeviceGetTexture1DLinearMaxWidth
-    cudaDeviceRegisterAsyncNotification cudaDeviceSetMemPool
-    cudaDeviceUnregisterAsyncNotification cudaEGLStreamConsumerAcquireFrame
-    cudaEGLStreamConsumerConnect cudaEGLStreamConsumerConnectWithFlags
-    cudaEGLStreamConsumerDisconnect cudaEGLStreamConsumerReleaseFrame
-    cudaEGLStreamProducerConnect cudaEGLStreamProducerDisconnect
-    cudaEGLStreamProducerPresentFrame cudaEGLStreamProducerReturnFrame
-    cudaEventCreateFromEGLSync cudaExternalMemoryGetMappedBuffer
-    cudaExternalMemoryGetMappedMipmappedArray cudaGLGetDevices cudaGLMapBufferObject
-    cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject cudaGLSetBufferObjectMapFlags
-    cudaGLSetGLDevice cudaGLUnmapBufferObject cudaGLUnmapBufferObjectAsync
-    cudaGLUnregisterBufferObject cudaGetSurfaceObjectResourceDesc
+    cudaDeviceRegisterAsyncNotification cudaDeviceUnregisterAsyncNotification
+    cudaEGLStreamConsumerAcquireFrame cudaEGLStreamConsumerConnect
+    cudaEGLStreamConsumerConnectWithFlags cudaEGLStreamConsumerDisconnect
+    cudaEGLStreamConsumerReleaseFrame cudaEGLStreamProducerConnect
+    cudaEGLStreamProducerDisconnect cudaEGLStreamProducerPresentFrame
+    cudaEGLStreamProducerReturnFrame cudaEventCreateFromEGLSync
+    cudaExternalMemoryGetMappedBuffer cudaExternalMemoryGetMappedMipmappedArray cudaGLGetDevices
+    cudaGLMapBufferObject cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject
+    cudaGLSetBufferObjectMapFlags cudaGLSetGLDevice cudaGLUnmapBufferObject
+    cudaGLUnmapBufferObjectAsync cudaGLUnregisterBufferObject cudaGetSurfaceObjectResourceDesc
     cudaGetTextureObjectResourceDesc cudaGetTextureObjectResourceViewDesc
     cudaGetTextureObjectTextureDesc cudaGraphAddExternalSemaphoresSignalNode
     cudaGraphAddExternalSemaphoresWaitNode cudaGraphExecExternalSemaphoresSignalNodeSetParams
     cudaGraphExecExternalSemaphoresWaitNodeSetParams
     cudaGraphExternalSemaphoresSignalNodeGetParams
     cudaGraphExternalSemaphoresSignalNodeSetParams cudaGraphExternalSemaphoresWaitNodeGetParams
-    cudaGraphExternalSemaphoresWaitNodeSetParams cudaGraphKernelNodeCopyAttributes
-    cudaGraphKernelNodeGetAttribute cudaGraphKernelNodeSetAttribute cudaGraphMemcpyNodeGetParams
+    cudaGraphExternalSemaphoresWaitNodeSetParams cudaGraphMemcpyNodeGetParams
     cudaGraphMemcpyNodeSetParamsFromSymbol cudaGraphMemcpyNodeSetParamsToSymbol
     cudaGraphicsEGLRegisterImage cudaGraphicsGLRegisterBuffer cudaGraphicsGLRegisterImage
     cudaGraphicsMapResources cudaGraphicsResourceGetMappedEglFrame
@@ -46,20 +44,13 @@ unsupported! {
     cudaGraphicsResourceSetMapFlags cudaGraphicsSubResourceGetMappedArray
     cudaGraphicsUnmapResources cudaGraphicsUnregisterResource
     cudaGraphicsVDPAURegisterOutputSurface cudaGraphicsVDPAURegisterVideoSurface
-    cudaImportExternalMemory cudaImportExternalSemaphore cudaIpcCloseMemHandle
-    cudaIpcGetEventHandle cudaIpcGetMemHandle cudaIpcOpenEventHandle cudaIpcOpenMemHandle
-    cudaKernelSetAttributeForDevice cudaLaunchCooperativeKernelMultiDevice
-    cudaLibraryEnumerateKernels cudaLibraryGetManaged cudaLibraryGetUnifiedFunction
+    cudaImportExternalMemory cudaImportExternalSemaphore
+
+    cudaLaunchCooperativeKernelMultiDevice cudaLibraryGetManaged cudaLibraryGetUnifiedFunction
     cudaLogsCurrent cudaLogsDumpToFile cudaLogsDumpToMemory cudaLogsRegisterCallback
-    cudaLogsUnregisterCallback cudaMemDiscardAndPrefetchBatchAsync
-    cudaMemDiscardAndPrefetchBatchAsync_ptsz cudaMemDiscardBatchAsync
-    cudaMemDiscardBatchAsync_ptsz cudaMemGetDefaultMemPool cudaMemGetMemPool
-    cudaMemPoolExportPointer cudaMemPoolExportToShareableHandle
-    cudaMemPoolImportFromShareableHandle cudaMemPoolImportPointer cudaMemPrefetchBatchAsync
-    cudaMemPrefetchBatchAsync_ptsz cudaMemRangeGetAttribute cudaMemRangeGetAttributes
-    cudaMemSetMemPool cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz cudaMemcpy3DPeer
-    cudaMemcpy3DPeerAsync cudaMemcpy3DPeerAsync_ptsz cudaMemcpy3DPeer_ptds cudaMemcpyBatchAsync
-    cudaMemcpyBatchAsync_ptsz cudaMipmappedArrayGetMemoryRequirements
+    cudaLogsUnregisterCallback
+
+    cudaMipmappedArrayGetMemoryRequirements
     cudaMipmappedArrayGetSparseProperties cudaSetDoubleForDevice cudaSetDoubleForHost
     cudaSignalExternalSemaphoresAsync cudaSignalExternalSemaphoresAsync_ptsz
     cudaSignalExternalSemaphoresAsync_v2 cudaSignalExternalSemaphoresAsync_v2_ptsz

@@ -13,7 +13,10 @@ fn what_is_wrong_has_the_drivers_code() {
     assert_eq!(call!(cuMemAlloc_v2(none => *mut u64, 4 => usize)), 1);
     assert_eq!(upload(alloc(8), &[1, 2, 3]), 1);
     assert_eq!(call!(cuArrayDestroy(NONE => Handle)), 400);
-    assert_eq!(call!(cuIpcGetMemHandle(NONE => Handle, 0 => u64)), 801);
+    assert_eq!(
+        call!(cuEGLStreamConsumerConnect(NONE => Handle, 0 => u64)),
+        801
+    );
 
     let text = CString::new(ADD.replace("mad.lo.u32 %r6", "mad.lo.u32 %undeclared"));
     let text = text.expect("no null byte");
@@ -69,4 +72,30 @@ fn a_kernel_that_traps_is_a_failed_launch() {
     assert_eq!(launch(add.1, NONE, [good; 3], 64), 0);
     assert_eq!(call!(cuCtxSynchronize()), 719);
     assert_eq!(call!(cuCtxDestroy_v2(context => Handle)), 0);
+}
+
+/// A program may ask for the name of any code of `cuda.h`.
+#[test]
+fn every_code_has_a_name() {
+    for (code, expected) in [
+        (1, Some("CUDA_ERROR_INVALID_VALUE")),
+        (202, Some("CUDA_ERROR_CONTEXT_ALREADY_CURRENT")),
+        (214, Some("CUDA_ERROR_ECC_UNCORRECTABLE")),
+        (919, Some("CUDA_ERROR_FABRIC_NOT_READY")),
+        (4711, None),
+    ] {
+        let mut texts: [*const c_char; 2] = [std::ptr::null(); 2];
+        let (name, text): (*mut *const c_char, *mut *const c_char) =
+            (&raw mut texts[0], &raw mut texts[1]);
+        let found = call!(cuGetErrorName(code => u32, name => *mut *const c_char));
+        let told = call!(cuGetErrorString(code => u32, text => *mut *const c_char));
+        assert_eq!(found, u32::from(expected.is_none()), "{code}");
+        assert_eq!(told, found, "{code}");
+        if let Some(expected) = expected {
+            // SAFETY: the function has stored a text that ends in a null byte.
+            let name = unsafe { CStr::from_ptr(texts[0]) };
+            assert_eq!(name.to_str(), Ok(expected));
+            assert!(!texts[1].is_null());
+        }
+    }
 }

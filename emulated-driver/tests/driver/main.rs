@@ -70,12 +70,14 @@ macro_rules! call {
     }};
 }
 
+mod batches;
 mod contexts;
 mod cooperative;
 mod errors;
 mod graph_memory;
 mod graphs;
 mod images;
+mod ipc;
 mod legacy;
 mod memory;
 mod modules;

@@ -88,3 +88,27 @@ fn a_gpu_is_found_by_its_bus_and_by_its_uuid() {
     };
     assert_eq!(described, c"Not Found");
 }
+
+/// Programs look all functions up, and give up where one is not there.
+#[test]
+fn what_nvml_cannot_say_is_not_supported() {
+    assert_eq!(call!(nvmlInit_v2()), 0);
+    let (mut handle, mut value) = (0, 9u64);
+    let (to, place): (*mut usize, *mut u64) = (&mut handle, &mut value);
+    assert_eq!(
+        call!(nvmlDeviceGetHandleByIndex_v2(0 => c_uint, to => *mut usize)),
+        0
+    );
+    let code = call!(nvmlDeviceGetCurrentClocksThrottleReasons(
+        handle => usize, place => *mut u64
+    ));
+    assert_eq!((code, value), (0, 0));
+    let mut count: c_uint = 5;
+    let to: *mut c_uint = &mut count;
+    let code = call!(nvmlDeviceGetComputeRunningProcesses_v3(
+        handle => usize, to => *mut c_uint, place => *mut u64
+    ));
+    assert_eq!((code, count), (0, 0));
+    let code = call!(nvmlDeviceGetPowerUsage(handle => usize, to => *mut c_uint));
+    assert_eq!(code, 3);
+}

@@ -190,7 +190,7 @@ fn what_is_wrong_has_the_runtimes_code() {
     assert_eq!(copy(buffer + 60, buffer, 8, 3), 1);
     assert_eq!(call!(cudaSetDevice(1 => c_int)), 101);
     assert_eq!(
-        call!(cudaIpcGetMemHandle(NONE => Handle, buffer => u64)),
+        call!(cudaEGLStreamConsumerConnect(NONE => Handle, buffer => u64)),
         801
     );
     let pitches = |to: usize, from: usize| {

@@ -310,7 +310,7 @@ impl Visit<'_> {
         }
         match &mut op.level {
             Level::Base => {}
-            Level::Given(reg) => self.reg32(Use, reg),
+            Level::Given(reg) | Level::Number(reg) => self.reg32(Use, reg),
             Level::Gradient(directions) => {
                 for reg in directions.iter_mut().flatten() {
                     self.reg32(Use, reg);

@@ -46,7 +46,11 @@ impl Builder<'_, '_> {
         };
         let place = self.place(place, kind)?;
         let (level, rest) = match rest {
-            [level, rest @ ..] if by_level => (Level::Given(self.reg32(level, Type::F32)?), rest),
+            // The level is of the type of the coordinates.
+            [level, rest @ ..] if by_level && float_coordinates => {
+                (Level::Given(self.reg32(level, Type::F32)?), rest)
+            }
+            [level, rest @ ..] if by_level => (Level::Number(self.reg32(level, Type::S32)?), rest),
             [x, y, rest @ ..] if by_gradient => {
                 let x = self.words(x, Type::F32)?;
                 (Level::Gradient([x, self.words(y, Type::F32)?]), rest)
@@ -158,7 +162,7 @@ impl Builder<'_, '_> {
             return Err("expected an image in brackets".into());
         };
         let level = match level {
-            Some(level) => Level::Given(self.reg32(level, Type::S32)?),
+            Some(level) => Level::Number(self.reg32(level, Type::S32)?),
             None => Level::Base,
         };
         let op = TextureOp {

@@ -458,16 +458,18 @@ fn check_shape(
     }
     match kernel.required_threads() {
         Some(required) if required != block => Err(LaunchError::WrongBlock { required, block }),
-        _ => check_cluster(kernel, config.grid, cluster),
+        _ => check_cluster(kernel, config, cluster),
     }
 }
 
-/// Clusters divide the grid, and are no larger than what every device with clusters can run.
+/// Clusters divide the grid, and are no larger than what every device with clusters can run, or
+/// than what the launch allows.
 fn check_cluster(
     kernel: &Kernel,
-    grid: [u32; 3],
+    config: &LaunchConfig,
     cluster: Option<[u32; 3]>,
 ) -> Result<(), LaunchError> {
+    let grid = config.grid;
     let function = &kernel.0.module.tree.functions[kernel.0.function];
     let Some(cluster) = cluster else {
         return match function.explicit_cluster {
@@ -486,7 +488,10 @@ fn check_cluster(
     }
     let blocks: u64 = cluster.iter().map(|&extent| u64::from(extent)).product();
     let stated = function.max_cluster_blocks.map_or(u64::MAX, u64::from);
-    let limit = stated.min(crate::MAX_CLUSTER_BLOCKS);
+    let limit = stated.min(match config.larger_clusters {
+        false => crate::MAX_CLUSTER_BLOCKS,
+        true => crate::MAX_LARGER_CLUSTER_BLOCKS,
+    });
     match blocks <= limit {
         true => Ok(()),
         false => Err(LaunchError::ClusterTooLarge { blocks, limit }),

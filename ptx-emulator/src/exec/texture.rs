@@ -133,6 +133,11 @@ impl<O: EventSink> Run<'_, '_, O> {
         let lod = match &op.level {
             Level::Base => return (0, 0, 0.0),
             Level::Given(reg) => f32::from_bits(self.r.regs32[reg.0 as usize][lane]),
+            Level::Number(reg) => {
+                let number = self.r.regs32[reg.0 as usize][lane].cast_signed();
+                let level = usize::try_from(number).unwrap_or(0).min(last);
+                return (level, level, 0.0);
+            }
             Level::Gradient(directions) => {
                 let changes = [0, 1].map(|at| self.row(&directions[at], lane).map(f32::from_bits));
                 lod_of_gradient(&texture.levels[0], sampler.normalized_coordinates, changes)
@@ -345,7 +350,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         };
         for lane in lanes(mask) {
             let level = match op.level {
-                Level::Given(reg) => self.r.regs32[reg.0 as usize][lane] as usize,
+                Level::Number(reg) => self.r.regs32[reg.0 as usize][lane] as usize,
                 _ => 0,
             };
             let image = levels.get(level);
@@ -377,14 +382,26 @@ fn row_as_line(image: Image, named: ImageKind) -> Image {
     }
 }
 
-/// As [`row_as_line`], of all levels.
+/// A line as an image of one row, where an instruction has two coordinates: so CUDA arrays of one
+/// dimension are read at integer coordinates.
+fn line_as_row(image: Image, named: ImageKind) -> Image {
+    match (image.kind, named) {
+        (ImageKind::Line, ImageKind::Plane) => Image {
+            kind: named,
+            ..image
+        },
+        _ => row_as_line(image, named),
+    }
+}
+
+/// As [`line_as_row`], of all levels.
 fn as_named(texture: Arc<Texture>, named: ImageKind) -> Arc<Texture> {
     if texture.levels[0].kind == named {
         return texture;
     }
     let levels = texture.levels.iter();
     Arc::new(Texture {
-        levels: levels.map(|level| row_as_line(*level, named)).collect(),
+        levels: levels.map(|level| line_as_row(*level, named)).collect(),
         sampler: texture.sampler,
     })
 }

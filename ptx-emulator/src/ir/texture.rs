@@ -61,6 +61,8 @@ pub(crate) enum Level {
     Base,
     /// An f32.
     Given(Reg32),
+    /// An s32, with integer coordinates.
+    Number(Reg32),
     /// How the coordinates change, in the directions x and y.
     Gradient([Vec<Reg32>; 2]),
 }

@@ -557,6 +557,50 @@ fn clusters_divide_the_grid_and_are_small() {
     assert!(refused([4, 4, 4], [4, 4, 1]).contains("16 blocks exceeds the limit of 8"));
 }
 
+/// 16 blocks where the launch allows what not every device can run: each reads the last word that
+/// the next one wrote.
+#[test]
+fn larger_clusters_are_allowed_by_the_launch() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64
+        .visible .entry next_word(.param .u64 to) {
+            .reg .b32 %r<9>; .reg .b64 %rd<4>; .shared .align 4 .b8 word[4];
+            ld.param.u64 %rd1, [to];
+            mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %cluster_nctarank; mov.u32 %r8, %ctaid.x;
+            mov.u32 %r3, word; mad.lo.u32 %r4, %r8, 100, 7; st.shared.u32 [%r3], %r4;
+            barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+            add.u32 %r5, %r1, 1; rem.u32 %r5, %r5, %r2;
+            mapa.shared::cluster.u32 %r6, %r3, %r5; ld.shared::cluster.u32 %r7, [%r6];
+            barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+            mul.wide.u32 %rd2, %r8, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r7;
+            ret;
+        }";
+    let module = Module::parse(text).expect("PTX");
+    let kernel = module.kernel("next_word").expect("it is there");
+    let memory = Memory::with_capacity(1 << 20);
+    let to = memory.alloc(32 * 4).expect("room");
+    let mut config = LaunchConfig::new([32, 1, 1], [1, 1, 1]);
+    config.cluster = Some([16, 1, 1]);
+    let mut args = Args::new();
+    args.push_u64(to);
+    let launch = |config: &LaunchConfig| kernel.launch(&memory, config, &args).map(drop);
+    assert!(launch(&config).is_err());
+    config.larger_clusters = true;
+    launch(&config).expect("runs");
+    let mut found = [0; 32 * 4];
+    memory.read(to, &mut found).expect("there");
+    for (block, word) in found.chunks(4).enumerate() {
+        let next = block / 16 * 16 + (block + 1) % 16;
+        let word = u32::from_le_bytes(word.try_into().expect("four bytes"));
+        assert_eq!(word, next as u32 * 100 + 7, "block {block}");
+    }
+    config.cluster = Some([32, 1, 1]);
+    let error = launch(&config).expect_err("too large").to_string();
+    assert!(
+        error.contains("32 blocks exceeds the limit of 16"),
+        "{error}"
+    );
+}
+
 /// Copies a box of 8 × 16 words, issued by thread 0 of the block of rank 0, to the blocks of
 /// `mask`.
 fn multicast(mask: u32, wait: &str) -> String {

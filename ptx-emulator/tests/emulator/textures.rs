@@ -254,6 +254,15 @@ fn independent_samplers_levels_offsets_and_gathers() {
         let body = format!("tex.level.2d.v4.f32.f32 {{%r0, _, _, _}}, {at}, {lod};");
         assert_eq!(fetch(&memory, handle, &body), vec![wanted; 32]);
     }
+    // With integer coordinates the level is an integer, as ptxas has it.
+    for (lod, wanted) in [(0, 10.0), (-3, 10.0), (9, 10.0)] {
+        let body = format!("tex.level.2d.v4.f32.s32 {{%r0, _, _, _}}, [%x20, {{0, 1}}], {lod};");
+        assert_eq!(fetch(&memory, handle, &body), vec![wanted; 32], "{lod}");
+    }
+    for (lod, wanted) in [(0, 33.0), (1, 11.0)] {
+        let body = format!("tex.level.2d.v4.f32.s32 {{%r0, _, _, _}}, [%x20, {{3, 3}}], {lod};");
+        assert_eq!(fetch(&memory, handle, &body), vec![wanted; 32], "{lod}");
+    }
     // Two texels of the large image apart: level 1.
     let body = format!(
         "tex.grad.2d.v4.f32.f32 {{%r0, _, _, _}}, {at}, {{0f3F000000, 0f00000000}}, \
@@ -435,6 +444,47 @@ fn planes_of_one_row_are_read_as_lines() {
     // Halfway between the second and the third texel, and of no row beside them.
     let found = launch(&line, &memory, handle, &[0]).expect("runs");
     assert_eq!(found, [1.5f32.to_bits()]);
+}
+
+/// Warp reads arrays of one dimension so, at integer coordinates.
+#[test]
+fn lines_are_read_as_planes_of_one_row() {
+    let memory = Memory::with_capacity(1 << 20);
+    let image = numbered(&memory, ImageKind::Line, [4, 1, 1]);
+    let sampler = Sampler {
+        addressing: [AddressMode::Border; 3],
+        ..Sampler::default()
+    };
+    let handle = texture(&memory, image, sampler);
+    let row = |y: i32| {
+        let text = format!(
+            "mov.b32 %r2, 2; mov.b32 %r3, {y}; mov.b32 %r4, 0;
+             tex.level.2d.v4.f32.s32 {{%r0, _, _, _}}, [%x20, {{%r2, %r3}}], %r4;
+             st.global.b32 [%base], %r0;"
+        );
+        launch(&with_handle(&text), &memory, handle, &[9]).expect("runs")
+    };
+    assert_eq!(row(0), [2f32.to_bits()]);
+    // There is no second row.
+    assert_eq!([row(1), row(-1)], [[0], [0]]);
+}
+
+/// Programs leave a filter between levels where there is one level.
+#[test]
+fn levels_of_integers_are_not_filtered() {
+    let memory = Memory::with_capacity(1 << 20);
+    let address = memory.alloc(64).expect("room");
+    let format = (TexelFormat::U32, 1);
+    let image = Image::packed(address, ImageKind::Plane, format, [2, 2, 1]);
+    let made = |levels: usize| {
+        let sampler = Sampler {
+            level_filter: Filter::Linear,
+            ..Sampler::default()
+        };
+        let levels = vec![image; levels];
+        memory.create_texture(Texture { levels, sampler }).is_ok()
+    };
+    assert_eq!([made(1), made(2)], [true, false]);
 }
 
 #[test]
