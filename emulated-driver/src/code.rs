@@ -167,5 +167,5 @@ const OTHER_NAMES: &[(u32, &str)] = &[
 fn other_texts(code: u32) -> Option<(&'static str, &'static str)> {
     let found = OTHER_NAMES.binary_search_by_key(&code, |(number, _)| *number);
     let name = OTHER_NAMES.get(found.ok()?)?.1;
-    Some((name, crate::runtime::error::texts(code).1))
+    Some((name, crate::error_texts::texts(code).1))
 }

@@ -15,6 +15,7 @@ mod code;
 mod context;
 mod device;
 mod device_runtime;
+mod error_texts;
 mod graph;
 mod graph_memory;
 mod image;

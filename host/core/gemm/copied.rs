@@ -44,7 +44,7 @@ pub(super) enum Without {
     /// In f32.
     InF32(Description<f32>),
     /// By kernels that take operands as they lie.
-    AsTheyLie(GemmPlan),
+    AsTheyLie(Box<GemmPlan>),
 }
 
 /// How a product takes less time than the copies that its kernels ask for, and the product by them.
@@ -104,7 +104,7 @@ fn as_they_lie<T: GemmInput>(
     let kernels = kernels.as_they_lie?;
     let problem = description.stored_problem(device);
     let (clocks, choice) = kernels.plan_of_copies(&problem, OperandCopies::default())?;
-    Some((clocks, Without::AsTheyLie(choice)))
+    Some((clocks, Without::AsTheyLie(Box::new(choice))))
 }
 
 /// The launches of a product whose operands are copied first; `None` where no copy is needed, or

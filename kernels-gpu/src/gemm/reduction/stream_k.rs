@@ -259,8 +259,8 @@ macro_rules! kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `c`, `workspace`, `params` and `scheduler` are those of the launch before.
-            /// `transposed` is 1 where C lies column by column, and 0 elsewhere. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
+            /// The first four are those of the launch before. `transposed` is 1 where C lies column
+            /// by column, or 0. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
             #[cuda_std::kernel(max_threads = MAX_THREADS, min_blocks = RESIDENT)]
             pub unsafe fn $name(
                 c: *mut $element,

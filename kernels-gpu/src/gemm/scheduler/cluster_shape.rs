@@ -61,7 +61,7 @@ impl ClusterShape {
 
     /// The row and the column of the block of rank `rank`.
     #[inline(always)]
-    pub const fn place(&self, rank: u32) -> [u32; 2] {
+    pub const fn coord(&self, rank: u32) -> [u32; 2] {
         [rank & (self.extents[0] - 1), rank >> self.log2[0]]
     }
 
@@ -101,7 +101,7 @@ mod tests {
             assert_eq!((shape.extents(), shape.blocks()), (extents, blocks));
             assert_eq!(shape.is_multicast(), blocks > 1);
             let ranks = |side: usize, at: u32| {
-                let those = (0..blocks).filter(|&rank| shape.place(rank)[side] == at);
+                let those = (0..blocks).filter(|&rank| shape.coord(rank)[side] == at);
                 those.map(|rank| 1 << rank).sum::<u32>()
             };
             for row in 0..extents[0] {

@@ -124,7 +124,7 @@ impl<D: Divmod> TileGrid<D> {
         Self::of(self.tile, tiles, self.batch, self.cluster, group_m)
     }
 
-    /// The same for clusters, whose tiles are a rectangle of C and have neighbouring numbers, column
+    /// The same for clusters, whose tiles are a rectangle of C with neighbouring numbers, column
     /// by column. The last tiles of a matrix may lie outside of it.
     ///
     /// The rows of a cluster divide those of a group.
@@ -203,9 +203,9 @@ impl<D: Divmod> TileGrid<D> {
         } else {
             self.by_group_rows.divmod(within, self.group_rows)
         };
-        let [block_row, block_column] = self.cluster.place(tile & (self.cluster.blocks() - 1));
+        let [block_row, block_column] = self.cluster.coord(tile & (self.cluster.blocks() - 1));
         TileCoord {
-            row: ((first + row << m) + block_row) * self.tile[0],
+            row: (((first + row) << m) + block_row) * self.tile[0],
             column: ((column << n) + block_column) * self.tile[1],
             matrix,
         }
@@ -282,7 +282,7 @@ impl<D: Divmod> StreamK<D> {
         }
     }
 
-    /// The same with a head split of so many k-tiles, and a tail split; without where it is 0.
+    /// The same with a head split of `head_k_tiles`, and a tail split; without where that is 0.
     pub fn with_head(self, head_k_tiles: u32) -> Self {
         StreamK {
             head_k_tiles,
@@ -428,7 +428,7 @@ mod tests {
                 assert!(tiles.count().is_multiple_of(m * n));
                 for group_m in [GROUP_M, m.max(GROUP_M_ONE_WAVE)] {
                     let tiles = tiles.with_group_m(group_m);
-                    let mut corners = Vec::new();
+                    let mut first_tiles = Vec::new();
                     for cluster in 0..tiles.count() / (m * n) {
                         let first = tiles.coord(cluster * m * n);
                         for block in 0..m * n {
@@ -439,9 +439,9 @@ mod tests {
                             };
                             assert_eq!(tiles.coord(cluster * m * n + block), expected);
                         }
-                        corners.push([first.matrix, first.row, first.column]);
+                        first_tiles.push([first.matrix, first.row, first.column]);
                     }
-                    corners.sort_unstable();
+                    first_tiles.sort_unstable();
                     let clusters_m = rows.div_ceil(64 * m);
                     let clusters_n = 700_u32.div_ceil(192 * n);
                     let expected: Vec<_> = (0..2 * clusters_m * clusters_n)
@@ -451,7 +451,7 @@ mod tests {
                             [matrix, i / clusters_n * 64 * m, i % clusters_n * 192 * n]
                         })
                         .collect();
-                    assert_eq!(corners, expected);
+                    assert_eq!(first_tiles, expected);
                 }
             }
         }

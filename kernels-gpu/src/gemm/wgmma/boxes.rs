@@ -68,9 +68,9 @@ pub struct OperandBoxes {
 }
 
 impl OperandBoxes {
-    /// An operand of `extent` rows of op(A), or columns of op(B), for block tiles of `tile` of them
-    /// and elements of `element_bytes` bytes. `blocks` blocks of a cluster, a power of two, load
-    /// equal slices of each box of a K-major operand.
+    /// An operand of `extent` rows of op(A), or columns of op(B), for tiles of `tile` of them.
+    /// `blocks` blocks of a cluster, a power of two, load equal slices of K-major boxes.
+    #[inline(always)]
     pub const fn new(
         extent: u32,
         tile: u32,

@@ -16,9 +16,9 @@
 //! Where fewer multiprocessors are left than there are tiles, they compute the tail splits of
 //! several tiles.
 //!
-//! The blocks of a cluster can load A and B for each other [by
-//! multicast](crate::gemm::wgmma::multicast), in the rectangle of tiles that a launch chooses. GEMMs
-//! that are too small for other tiles have tiles of 64 rows.
+//! The blocks of a cluster, a rectangle of tiles that a launch chooses, can load A and B for each
+//! other [by multicast](crate::gemm::wgmma::multicast). GEMMs that are too small for other tiles
+//! have tiles of 64 rows.
 //!
 //! A launch begins while the one before it computes its last tiles: [`cuda_std::griddepcontrol`].
 //!

@@ -51,28 +51,28 @@ pub const fn box_rows(rows: u32, blocks: u32) -> u32 {
 pub struct BlockInCluster {
     shape: ClusterShape,
     /// Which of its rows and columns it is in.
-    place: [u32; 2],
+    coord: [u32; 2],
 }
 
 impl BlockInCluster {
     /// This block.
     #[inline(always)]
     pub fn this(shape: ClusterShape) -> Self {
-        let place = shape.place(cluster::block_rank());
-        BlockInCluster { shape, place }
+        let coord = shape.coord(cluster::block_rank());
+        BlockInCluster { shape, coord }
     }
 
     /// The ranks of the blocks whose producers fill its stages, as bits.
     #[inline(always)]
     pub const fn producers(&self) -> u32 {
-        let [row, column] = self.place;
+        let [row, column] = self.coord;
         self.shape.row(row) | self.shape.column(column)
     }
 
     /// What it loads of A's boxes of `rows_a` rows and of B's of `rows_b`.
     #[inline(always)]
     pub const fn slices(&self, [rows_a, rows_b]: [u32; 2]) -> [BoxSlice; 2] {
-        let ([m, n], [row, column]) = (self.shape.log2(), self.place);
+        let ([m, n], [row, column]) = (self.shape.log2(), self.coord);
         [
             BoxSlice {
                 first: column * (rows_a >> n),

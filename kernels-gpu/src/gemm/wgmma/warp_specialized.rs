@@ -415,10 +415,10 @@ pub(super) unsafe fn body<
         if thread::thread_idx_x() == 0 {
             // The blocks whose stages the producer fills: those of a row and of a column.
             let [m, n] = cluster.extents();
-            let filled = m + n - 1;
+            let blocks = m + n - 1;
             Pipeline::<StageCountAuto<S, CONSUMERS, true>>::init(
                 base,
-                filled * (CONSUMERS * WARPGROUP / 32) as u32,
+                blocks * (CONSUMERS * WARPGROUP / 32) as u32,
             );
             if this.op.is_source_needed() {
                 tma_source::init(source, CONSUMERS);

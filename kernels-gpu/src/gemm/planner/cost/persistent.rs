@@ -43,11 +43,11 @@ pub const BYTES_PER_CLOCK: f64 = 2190.0;
 /// where A has fewer rows than the highest tiles.
 pub const ABSENT_ROW: f64 = 0.45;
 
-/// Persistent tiles of BM × BN in multicast clusters of so many blocks, beside what the L2 cache
-/// takes. Fitted, with the other costs of persistent kernels, to 4,760 times on an H200 of 156
-/// products of bf16 and TF32 drawn at random; clusters do not change what an epilogue takes. Fitted
-/// to half of these, the planner's choice takes 1.033 times as long for the other half as the
-/// fastest, of persistent and unaligned tiles: a geometric mean.
+/// Persistent tiles of BM × BN in multicast clusters of these numbers of blocks, beside what the L2
+/// cache takes. Fitted, with the other costs of persistent kernels, to 4,760 times on an H200 of
+/// 156 products of bf16 and TF32 drawn at random; clusters do not change what an epilogue takes.
+/// Fitted to half of these, the planner's choice takes 1.033 times as long for the other half as
+/// the fastest, of persistent and unaligned tiles: a geometric mean.
 pub const WGMMA: &[TileCost] = &[
     TileCost::of_columns([128, 256, 1], 3.89, 20.0),
     TileCost::of_columns([128, 192, 1], 3.69, 22.1),
