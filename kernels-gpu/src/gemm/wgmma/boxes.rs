@@ -69,7 +69,7 @@ pub struct OperandBoxes {
 
 impl OperandBoxes {
     /// An operand of `extent` rows of op(A), or columns of op(B), for tiles of `tile` of them.
-    /// `blocks` blocks of a cluster, a power of two, load equal slices of K-major boxes.
+    /// `blocks` blocks of a cluster, a power of two, load their shares of K-major boxes.
     #[inline(always)]
     pub const fn new(
         extent: u32,

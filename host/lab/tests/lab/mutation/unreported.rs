@@ -206,7 +206,7 @@ const ELSEWHERE: &[Unreported] = &[
                 shifted out, and no operand here ends within one that these copies load.",
     },
     Unreported {
-        kernels: &[COPIES_OF_BOTH, COPIES_BY_WARPS],
+        kernels: &[COPIES, COPIES_OF_BOTH, COPIES_BY_WARPS],
         kind: "guard",
         source: "pack_rows: U32x4::load_global_if(second, is_loaded && of_two),",
         copies: &[0, 1],
