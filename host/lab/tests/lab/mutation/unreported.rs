@@ -403,7 +403,20 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same.",
     },
     Unreported {
-        kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT, OF_64_ROWS_AND_8_BITS, RS],
+        kernels: &[FP8],
+        kind: "arrival",
+        source: "promotion: if left == 0 {",
+        copies: &[14],
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: &[
+            OF_64_ROWS,
+            OF_64_ROWS_TO_16_BIT,
+            OF_64_ROWS_AND_8_BITS,
+            FP8,
+            RS,
+        ],
         kind: "guard",
         source: "warp_specialized: } else if unit.tile >= self.scheduler.stream_k.data_parallel_tiles",
         copies: &[0],
