@@ -93,7 +93,7 @@ impl GridSchedulerParams {
     }
 
     /// The rasterisation: row and column of a tile, counted in tiles, of `tiles_m` × `tiles_n`
-    /// tiles. See [`rasterize`](super::rasterize).
+    /// tiles, in groups of [`GROUP_M`] rows of them.
     #[inline(always)]
     fn rasterize(&self, tile: u32, [tiles_m, tiles_n]: [u32; 2]) -> [u32; 2] {
         let (group, within) = self.divisors.group.divmod(tile, GROUP_M * tiles_n);

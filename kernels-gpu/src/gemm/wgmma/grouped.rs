@@ -80,7 +80,7 @@ pub struct GroupExtents {
     pub n: u32,
     /// Leading dimension of C.
     pub ldc: u32,
-    /// 1 where TMA can store C: see [`TileSchedulerParams::tma_store`].
+    /// 1 where TMA can store C.
     pub tma_store: u32,
     /// How the rows of A and the columns of B come to stages.
     pub boxes: [OperandBoxes; 2],
