@@ -298,8 +298,8 @@ impl CheckedInPtx {
             warnings.extend(compiler_change(&before.compiler, &manifest.compiler));
         }
         let mut files = Vec::new();
-        for module in self.modules {
-            let output = compile::run(&self.builder().arch(module.arch), toolchain)?.output;
+        for (module, output) in self.modules.iter().zip(self.compile(toolchain)) {
+            let output = output?;
             warnings.extend(costs(module, &output));
             manifest.modules.insert(
                 module.name.to_owned(),
@@ -324,6 +324,23 @@ impl CheckedInPtx {
             replace(&folder, &file, &text, newest)?;
         }
         Ok(warnings)
+    }
+
+    /// Compiles all modules at the same time: rustc optimises one with one thread, for minutes.
+    fn compile(&self, toolchain: &Toolchain) -> Vec<Result<PtxOutput, CudaBuilderError>> {
+        let compile = |module: &ModuleSpec| {
+            let builder = self.builder().arch(module.arch);
+            compile::run(&builder, toolchain).map(|compilation| compilation.output)
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (self.modules.iter())
+                .map(|module| scope.spawn(move || compile(module)))
+                .collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                (thread.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(join).collect()
+        })
     }
 }
 

@@ -34,7 +34,9 @@ const KINDS: [u8; 256] = {
     let mut byte = 0u8;
     loop {
         let kind = match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'%' | b'.' => WORD_START | WORD,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'.' => WORD_START | WORD,
+            // Begins a name, and is in none: `add.s32%r1` are two words.
+            b'%' => WORD_START,
             b'0'..=b'9' => WORD | DIGIT,
             b'{' | b'}' | b',' | b';' | b'[' | b']' | b':' | b'@' | b'+' | b'-' => PUNCTUATION,
             b' ' | b'\t' | b'\r' | b'\n' => BLANK,
@@ -153,7 +155,7 @@ impl<'a> Lexer<'a> {
     #[inline(always)]
     pub(crate) fn token(&mut self) -> Result<(Token, Span)> {
         self.skip_blanks();
-        if !is(self.byte(self.at), WORD | PUNCTUATION) {
+        if !is(self.byte(self.at), WORD_START | WORD | PUNCTUATION) {
             self.skip_comments()?;
         }
         let start = self.at;
@@ -368,6 +370,13 @@ mod tests {
                 ":"
             ]
         );
+    }
+
+    #[test]
+    fn a_percent_sign_begins_a_word() {
+        let all = tokens("add.s32%r1,%r2;");
+        let words: Vec<&str> = all.iter().map(|(_, text)| *text).collect();
+        assert_eq!(words, ["add.s32", "%r1", ",", "%r2", ";"]);
     }
 
     #[test]

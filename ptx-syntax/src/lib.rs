@@ -16,6 +16,9 @@
 //! little of the grammar, so it also reads modules with directives and instructions newer than this
 //! crate. What is valid in them is for the driver to decide.
 //!
+//! An opcode and its modifiers are one word for [`parse`]. [`join_opcodes`] makes them one where a
+//! text has blanks between them.
+//!
 //! ```
 //! let ptx = "
 //! .version 7.0
@@ -49,9 +52,11 @@
 
 pub mod ast;
 mod file;
+mod joined;
 pub mod lexer;
 mod parser;
 pub mod signature;
 
 pub use file::read_file;
+pub use joined::join_opcodes;
 pub use parser::{Bodies, ParseError, parse, parse_body, position};

@@ -69,6 +69,8 @@ fn readme_line(start: &str) -> &'static str {
         .unwrap_or_else(|| panic!("the README has no line {start}"))
 }
 
+/// One test: cargo builds in the folder that both share one program at a time, and a second test
+/// would wait for that.
 #[test]
 fn a_program_needs_one_line() {
     let dependency = readme_line("warpladder = { path = \"../warpladder\" }");
@@ -80,11 +82,8 @@ fn a_program_needs_one_line() {
     let times = |part: &str| said.matches(part).count();
     assert_eq!(times("using the emulator, on the CPU"), emulated, "{said}");
     assert_eq!(times("opt-level = 3"), emulated, "{said}");
-}
 
-#[test]
-fn a_program_without_the_gpu_engine_needs_one_line() {
     let dependency = readme_line("warpladder = { path = \"../warpladder\", default-features");
     // Not `check`: most of what `run` compiles for the other program is the same.
-    Downstream::new("without-gpu", dependency).cargo("build");
+    Downstream::new("without-gpu-engine", dependency).cargo("build");
 }

@@ -50,17 +50,18 @@ impl Module {
 
     fn with_bodies(text: &str, bodies: Bodies) -> Result<Self, ParseError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let tree = ptx_syntax::parse(text, bodies).map_err(|error| *error)?;
+        let text = ptx_syntax::join_opcodes(text);
+        let tree = ptx_syntax::parse(&text, bodies).map_err(|error| *error)?;
         Ok(Module(Arc::new(ModuleInner {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            text: text.to_string(),
+            text: text.into_owned(),
             tree,
             names: OnceLock::new(),
             line_starts: OnceLock::new(),
         })))
     }
 
-    /// The PTX text.
+    /// The PTX text, by [`ptx_syntax::join_opcodes`].
     pub fn text(&self) -> &str {
         &self.0.text
     }

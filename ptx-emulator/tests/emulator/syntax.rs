@@ -16,6 +16,21 @@ fn directives_need_no_blanks_between_them() {
 }
 
 #[test]
+fn opcodes_may_have_blanks_and_comments_between_their_parts() {
+    let body = "{ .reg.b32 %a; .reg.pred %q; mov .u32 %a, %tid .x; lop3 .b32 %a, %a, 7, 7, 60;
+         setp .lt /* unsigned */ .u32 %q, %a, 6;
+         @ ! %q add
+         // Behind a comment of a .line
+         .s32 %a, %a, 10; add.s32%r0,%a,1; }";
+    // The thread's number with three bits inverted, 10 more from 6 on, and 1.
+    let expected = [18, 17, 6, 5, 4, 3, 2, 1];
+    assert_eq!(
+        run_text(&module(&format!("{body} {STORE}")), 8, &[0; 8]),
+        expected
+    );
+}
+
+#[test]
 fn functions_take_and_return_registers() {
     let function = "
         .func (.reg .b64 sum, .reg .pred odd) parts(.reg .b32 a, .reg .b64 b, .reg .v2 .u16 c)

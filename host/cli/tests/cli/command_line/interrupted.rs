@@ -135,7 +135,7 @@ fn ctrl_c_leaves_no_file_of_a_command_that_keeps_nothing() {
 #[test]
 fn what_would_take_longer_than_the_limit_is_left_out_before_it_starts() {
     let begin = Instant::now();
-    let limited = "--kernel naive --shape 20000 --device none --time-limit 5";
+    let limited = "--kernel naive --shape 8192 --device none --time-limit 5";
     emulate(limited).assert_refused(&["--time-limit 5", "naive would take about", "--shape"]);
     assert!(begin.elapsed() < Duration::from_secs(60));
     let ended = emulate("--kernel copy,naive --shape 3008 --device none --time-limit 10 --json -");
@@ -154,7 +154,7 @@ fn what_would_take_longer_than_the_limit_is_left_out_before_it_starts() {
 fn what_takes_longer_than_a_minute_says_so_before() {
     for (args, advice) in [
         (
-            "--engine emulator --kernel naive --shape 20000 --device none",
+            "--engine emulator --kernel naive --shape 8192 --device none",
             "--time-limit",
         ),
         (
