@@ -51,6 +51,8 @@ pub(crate) struct Operation {
     /// Where the work is that of graphs which change until then.
     pub(crate) make_work: Option<MakeWork>,
     pub(crate) allocation: Option<Arc<GraphAllocation>>,
+    /// Of a child graph: its handle. It is the node's own, and the program may change it.
+    pub(crate) child: Option<Handle>,
 }
 
 impl std::fmt::Debug for Operation {
@@ -67,6 +69,7 @@ impl Operation {
             params: None,
             make_work: None,
             allocation: None,
+            child: None,
         }
     }
 
@@ -77,6 +80,14 @@ impl Operation {
         Operation {
             allocation: Some(allocation),
             ..Operation::new(NodeKind::Alloc, Arc::new(move || own.allocate()))
+        }
+    }
+
+    /// A graph as a node: what it does is known when the whole is instantiated.
+    pub(crate) fn child(graph: Handle) -> Self {
+        Operation {
+            child: Some(graph),
+            ..Operation::nothing(NodeKind::Graph)
         }
     }
 
@@ -104,8 +115,6 @@ struct State {
     dependencies: HashMap<Handle, Vec<Handle>>,
     objects: References,
     conditions: Vec<Condition>,
-    /// What the next captured node depends on beside the one that was added last.
-    awaited: Vec<Handle>,
 }
 
 impl Default for State {
@@ -116,7 +125,6 @@ impl Default for State {
             dependencies: HashMap::new(),
             objects: References::default(),
             conditions: Vec::new(),
-            awaited: Vec::new(),
         }
     }
 }
@@ -159,6 +167,10 @@ impl Nodes {
         lock(&self.0).order.clone()
     }
 
+    pub(crate) fn has(&self, node: Handle) -> bool {
+        lock(&self.0).dependencies.contains_key(&node)
+    }
+
     pub(crate) fn dependencies(&self, node: Handle) -> Vec<Handle> {
         let state = lock(&self.0);
         state.dependencies.get(&node).cloned().unwrap_or_default()
@@ -185,7 +197,8 @@ impl Nodes {
         operation: Operation,
     ) -> Result<Handle> {
         let mut state = lock(&self.0);
-        if dependencies.iter().any(|one| !state.order.contains(one)) {
+        let has = |one| state.dependencies.contains_key(one);
+        if !dependencies.iter().all(has) {
             return Err(Code::INVALID_VALUE);
         }
         let node = driver.nodes.insert(Node {
@@ -195,42 +208,6 @@ impl Nodes {
         state.order.push(node);
         state.dependencies.insert(node, dependencies.to_vec());
         Ok(node)
-    }
-
-    /// Adds a node behind the one that was added last, as a capture does: one order of the calls
-    /// respects all dependencies.
-    pub(crate) fn append(&self, driver: &Driver, operation: Operation) -> Result<Handle> {
-        let dependencies = self.captured_dependencies();
-        let added = self.add(driver, &dependencies, operation)?;
-        lock(&self.0).awaited.clear();
-        Ok(added)
-    }
-
-    /// What the next captured node depends on: the one that was added last, and those that the
-    /// program names.
-    pub(crate) fn captured_dependencies(&self) -> Vec<Handle> {
-        let state = lock(&self.0);
-        let mut all = state.awaited.clone();
-        let last = state.order.last().filter(|last| !all.contains(last));
-        all.extend(last);
-        all
-    }
-
-    /// Makes the next captured node depend on these nodes too.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where one is of another graph.
-    pub(crate) fn await_nodes(&self, nodes: &[Handle]) -> Result {
-        let mut state = lock(&self.0);
-        if nodes.iter().any(|one| !state.order.contains(one)) {
-            return Err(Code::INVALID_VALUE);
-        }
-        for node in nodes {
-            if !state.awaited.contains(node) {
-                state.awaited.push(*node);
-            }
-        }
-        Ok(())
     }
 
     /// # Errors
@@ -253,7 +230,6 @@ impl Nodes {
     pub(crate) fn remove(&self, node: Handle) {
         let mut state = lock(&self.0);
         state.order.retain(|one| *one != node);
-        state.awaited.retain(|one| *one != node);
         state.dependencies.remove(&node);
         for edges in state.dependencies.values_mut() {
             edges.retain(|one| *one != node);
@@ -298,6 +274,9 @@ impl Nodes {
             if let Some(make) = operation.make_work.clone() {
                 operation.work = make(driver)?;
             }
+            if let Some(child) = operation.child {
+                operation.work = driver.graphs.get(child)?.nodes.work(driver)?;
+            }
             Ok(Step {
                 node,
                 operation,
@@ -322,6 +301,15 @@ impl Nodes {
         })
     }
 
+    /// What launches the graph as it is now.
+    ///
+    /// # Errors
+    /// As [`Nodes::sorted`].
+    pub(crate) fn work(&self, driver: &'static Driver) -> Result<Work> {
+        let instance = self.instantiate(driver, 0)?;
+        Ok(Arc::new(move || instance.run(driver)))
+    }
+
     /// A graph of the same nodes, whose handles are other ones; each with that of its original.
     ///
     /// # Errors
@@ -334,7 +322,10 @@ impl Nodes {
             let needed = self.dependencies(node);
             let needed: Option<Vec<Handle>> =
                 needed.iter().map(|one| names.get(one).copied()).collect();
-            let operation = lock(&driver.nodes.get(node)?.operation).clone();
+            let mut operation = lock(&driver.nodes.get(node)?.operation).clone();
+            if let Some(child) = &mut operation.child {
+                *child = driver.clone_graph(*child)?;
+            }
             if operation.make_work.is_some() || operation.allocation.is_some() {
                 return Err(Code::NOT_SUPPORTED);
             }
@@ -351,6 +342,52 @@ pub(crate) struct Graph {
     pub(crate) nodes: Nodes,
     /// Of a clone: the handle of each original node, and that of its copy.
     pub(crate) originals: Vec<(Handle, Handle)>,
+}
+
+impl Driver {
+    /// The graph of nodes that are captured: it has a handle from the first request on.
+    pub(crate) fn graph_of(&self, nodes: &Nodes) -> Handle {
+        let found = self.graphs.find(|graph| graph.nodes.is(nodes));
+        found.unwrap_or_else(|| {
+            self.graphs.insert(Graph {
+                nodes: nodes.clone(),
+                originals: Vec::new(),
+            })
+        })
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_HANDLE`, and as [`Nodes::duplicate`].
+    pub(crate) fn clone_graph(&self, graph: Handle) -> Result<Handle> {
+        let (nodes, originals) = self.graphs.get(graph)?.nodes.duplicate(self)?;
+        Ok(self.graphs.insert(Graph { nodes, originals }))
+    }
+
+    /// Destroys a graph with its nodes, and with the graphs that are its nodes.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_HANDLE`.
+    pub(crate) fn destroy_graph(&self, graph: Handle) -> Result {
+        let removed = self.graphs.remove(graph)?;
+        let nodes = removed.nodes.handles().into_iter();
+        nodes.for_each(|node| _ = self.forget_node(node));
+        Ok(())
+    }
+
+    /// Forgets a node, which its graph still has.
+    fn forget_node(&self, node: Handle) -> Result<Arc<Node>> {
+        let removed = self.nodes.remove(node)?;
+        let child = lock(&removed.operation).child;
+        child.map_or(Ok(()), |child| self.destroy_graph(child))?;
+        Ok(removed)
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_HANDLE`.
+    pub(crate) fn destroy_node(&self, node: Handle) -> Result {
+        self.forget_node(node)?.graph.remove(node);
+        Ok(())
+    }
 }
 
 /// A node of a graph that is ready to be launched.

@@ -187,7 +187,7 @@ pub(crate) fn operation(
         1 => inner(NodeKind::Copy, place),
         2 => set(In::at_address(place.address())),
         3 => host(In::at_address(place.address())),
-        4 => child(handle),
+        4 if graph != Some(handle) => child(handle, words[1] as c_uint),
         5 => Ok(Operation::nothing(NodeKind::Empty)),
         6 => event(handle, NodeKind::WaitEvent),
         7 => event(handle, NodeKind::RecordEvent),

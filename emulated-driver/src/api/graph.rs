@@ -63,13 +63,20 @@ pub(super) fn replace(handle: Handle, operation: Operation) -> Result {
     if own.kind != operation.kind {
         return Err(Code::INVALID_VALUE);
     }
+    let replaced = own.child;
     *own = in_place_of(&own, operation)?;
-    Ok(())
+    replaced.map_or(Ok(()), |child| driver()?.destroy_graph(child))
 }
 
 pub(super) fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
-    let instance = driver()?.instances.get(instance)?;
-    let operation = in_place_of(&instance.operation(node)?, operation)?;
+    let driver = driver()?;
+    let instance = driver.instances.get(instance)?;
+    let mut operation = in_place_of(&instance.operation(node)?, operation)?;
+    // An instance runs the graph as it is now.
+    if let Some(child) = operation.child.take() {
+        operation.work = driver.graphs.get(child)?.nodes.work(driver)?;
+        driver.destroy_graph(child)?;
+    }
     instance.set(node, operation)
 }
 
@@ -137,16 +144,11 @@ api! {
     }
 
     fn cuGraphDestroy(graph: Handle) {
-        let driver = driver()?;
-        let removed = driver.graphs.remove(graph)?;
-        driver.nodes.retain(|node| !node.graph.is(&removed.nodes));
-        Ok(())
+        driver()?.destroy_graph(graph)
     }
 
     fn cuGraphClone(to: Out<Handle>, graph: Handle) {
-        let driver = driver()?;
-        let (nodes, originals) = driver.graphs.get(graph)?.nodes.duplicate(driver)?;
-        to.set(driver.graphs.insert(Graph { nodes, originals }))
+        to.set(driver()?.clone_graph(graph)?)
     }
 
     fn cuGraphNodeFindInClone(to: Out<Handle>, original: Handle, clone: Handle) {
@@ -199,7 +201,7 @@ api! {
     fn cuGraphAddChildGraphNode(
         to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize, inner: Handle,
     ) {
-        add(to, Place { graph, dependencies, count }, child(inner))
+        add(to, Place { graph, dependencies, count }, child(inner, 0))
     }
 
     fn cuGraphAddEventRecordNode(
@@ -237,9 +239,7 @@ api! {
     }
 
     fn cuGraphDestroyNode(handle: Handle) {
-        let removed = driver()?.nodes.remove(handle)?;
-        removed.graph.remove(handle);
-        Ok(())
+        driver()?.destroy_node(handle)
     }
 
     fn cuGraphGetNodes(graph: Handle, to: Out<Handle>, count: Out<usize>) {
@@ -318,7 +318,9 @@ api! {
 
     fn cuGraphHostNodeGetParams(handle: Handle, to: Out<HostParams>) { params(handle, to) }
 
-    fn cuGraphChildGraphNodeGetGraph(handle: Handle, to: Out<Handle>) { params(handle, to) }
+    fn cuGraphChildGraphNodeGetGraph(handle: Handle, to: Out<Handle>) {
+        to.set(lock(&node(handle)?.operation).child.ok_or(Code::INVALID_VALUE)?)
+    }
 
     fn cuGraphMemcpyNodeSetParams(handle: Handle, params: In<Copy3d>) {
         replace(handle, copy(params)?)
@@ -361,7 +363,7 @@ api! {
     }
 
     fn cuGraphExecChildGraphNodeSetParams(instance: Handle, handle: Handle, graph: Handle) {
-        replace_in(instance, handle, child(graph)?)
+        replace_in(instance, handle, child(graph, 0)?)
     }
 
     fn cuGraphExecUpdate(

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::advice::{Advice, DEVICE, HOST, Location};
+use crate::capture::check_unsafe_call;
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::memory::{Allocated, Kind};
@@ -12,6 +13,7 @@ use crate::state::{Handle, driver, lock};
 use crate::stream;
 
 fn allocate(current: &Current, bytes: usize, kind: Kind) -> Result<u64> {
+    check_unsafe_call(current.driver)?;
     let place = (current.context.device, current.handle, 0);
     current.driver.allocate(bytes as u64, kind, place)
 }
@@ -208,7 +210,11 @@ api! {
         to.set(allocate(&current, bytes, Kind::Managed)?)
     }
 
-    fn cuMemFree_v2(address: u64) { free(&current()?, address) }
+    fn cuMemFree_v2(address: u64) {
+        let current = current()?;
+        check_unsafe_call(current.driver)?;
+        free(&current, address)
+    }
 
     fn cuMemAllocHost_v2(to: Out<Host>, bytes: usize) { allocate_host(to, bytes, 0) }
 
@@ -221,6 +227,7 @@ api! {
 
     fn cuMemFreeHost(address: Host) {
         let current = current()?;
+        check_unsafe_call(current.driver)?;
         current.driver.release(address.address(), |kind| matches!(kind, Kind::Pinned(_)))
     }
 

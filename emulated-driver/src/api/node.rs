@@ -84,14 +84,15 @@ pub(super) fn host(params: In<HostParams>) -> Result<Operation> {
     })
 }
 
-pub(super) fn child(graph: Handle) -> Result<Operation> {
+/// A copy of a graph as a node (`CUgraphChildGraphNodeOwnership`), or the graph itself where it is
+/// moved.
+pub(super) fn child(graph: Handle, ownership: c_uint) -> Result<Operation> {
     let driver = current()?.driver;
-    let instance = driver.graphs.get(graph)?.nodes.instantiate(driver, 0)?;
-    let work = Arc::new(move || instance.run(driver));
-    Ok(Operation {
-        params: Some(Arc::new(Plain(graph))),
-        ..Operation::new(NodeKind::Graph, work)
-    })
+    match ownership {
+        0 => driver.clone_graph(graph).map(Operation::child),
+        1 => driver.graphs.get(graph).map(|_| Operation::child(graph)),
+        _ => Err(Code::INVALID_VALUE),
+    }
 }
 
 pub(super) fn event(handle: Handle, kind: NodeKind) -> Result<Operation> {

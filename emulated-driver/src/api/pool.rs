@@ -52,7 +52,7 @@ fn set_pool(index: usize, handle: Handle) -> Result {
 }
 
 fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -> Result {
-    let (current, stream) = stream::stream(on)?;
+    let (current, captured) = stream::target(on)?;
     let handle = pool.map_or_else(|| pool_of(current.context.device), Ok)?;
     let pool = current.driver.pools.get(handle)?;
     if to.is_null() || pool.is_imported {
@@ -60,7 +60,7 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
     }
     let place = (pool.device, current.handle, handle);
     let driver = current.driver;
-    if let Some(captured) = stream.and_then(|stream| stream.captured()) {
+    if let Some(captured) = captured {
         let owner = (pool.device, current.handle);
         let (operation, address) = captured_allocation(owner, bytes as u64)?;
         captured.append(driver, operation)?;
@@ -70,7 +70,8 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
         true => Kind::Pinned(0),
         false => Kind::EmulatedDevice,
     };
-    let address = driver.allocate(bytes as u64, kind, place)?;
+    // Unlike other allocations one of 0 bytes succeeds, and has an address to free.
+    let address = driver.allocate(bytes.max(1) as u64, kind, place)?;
     let now = driver.bytes_of_pool(pool.device, handle);
     lock(&pool.most)
         .iter_mut()
@@ -89,8 +90,8 @@ api! {
     }
 
     fn cuMemFreeAsync | cuMemFreeAsync_ptsz (address: u64, on: Handle) {
-        let (current, stream) = stream::stream(on)?;
-        match stream.and_then(|stream| stream.captured()) {
+        let (current, captured) = stream::target(on)?;
+        match captured {
             Some(captured) => {
                 let operation = any_node::free(address)?;
                 captured.append(current.driver, operation).map(drop)
