@@ -51,8 +51,9 @@ pub(crate) struct Operation {
     /// Where the work is that of graphs which change until then.
     pub(crate) make_work: Option<MakeWork>,
     pub(crate) allocation: Option<Arc<GraphAllocation>>,
-    /// Of a child graph: its handle. It is the node's own, and the program may change it.
-    pub(crate) child: Option<Handle>,
+    /// The node's own graphs, which the program may change: the child graph, or what a condition
+    /// chooses from.
+    pub(crate) graphs: Vec<Handle>,
 }
 
 impl std::fmt::Debug for Operation {
@@ -69,7 +70,7 @@ impl Operation {
             params: None,
             make_work: None,
             allocation: None,
-            child: None,
+            graphs: Vec::new(),
         }
     }
 
@@ -86,9 +87,14 @@ impl Operation {
     /// A graph as a node: what it does is known when the whole is instantiated.
     pub(crate) fn child(graph: Handle) -> Self {
         Operation {
-            child: Some(graph),
+            graphs: vec![graph],
             ..Operation::nothing(NodeKind::Graph)
         }
+    }
+
+    pub(crate) fn child_graph(&self) -> Option<Handle> {
+        let is_child = self.kind == NodeKind::Graph;
+        self.graphs.first().copied().filter(|_| is_child)
     }
 
     /// An operation whose work has been done, or is none.
@@ -227,6 +233,23 @@ impl Nodes {
         Ok(())
     }
 
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where nodes allocate or free memory: no node and no edge of such a
+    /// graph is taken away.
+    pub(crate) fn check_no_memory(&self, driver: &Driver) -> Result {
+        let of_memory = |node| {
+            let kind = driver
+                .nodes
+                .get(node)
+                .map(|node| lock(&node.operation).kind);
+            matches!(kind, Ok(NodeKind::Alloc | NodeKind::Free))
+        };
+        match self.handles().into_iter().any(of_memory) {
+            true => Err(Code::NOT_SUPPORTED),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn remove(&self, node: Handle) {
         let mut state = lock(&self.0);
         state.order.retain(|one| *one != node);
@@ -274,7 +297,7 @@ impl Nodes {
             if let Some(make) = operation.make_work.clone() {
                 operation.work = make(driver)?;
             }
-            if let Some(child) = operation.child {
+            if let Some(child) = operation.child_graph() {
                 operation.work = driver.graphs.get(child)?.nodes.work(driver)?;
             }
             Ok(Step {
@@ -292,13 +315,19 @@ impl Nodes {
     /// As [`Nodes::sorted`].
     pub(crate) fn instantiate(&self, driver: &'static Driver, flags: u64) -> Result<Instance> {
         let steps = Mutex::new(self.steps(driver)?);
-        let state = lock(&self.0);
         Ok(Instance {
             steps,
             flags,
+            kept: Mutex::new(self.kept()),
+        })
+    }
+
+    fn kept(&self) -> Kept {
+        let state = lock(&self.0);
+        Kept {
             conditions: state.conditions.clone(),
             _objects: state.objects.clone(),
-        })
+        }
     }
 
     /// What launches the graph as it is now.
@@ -323,11 +352,11 @@ impl Nodes {
             let needed: Option<Vec<Handle>> =
                 needed.iter().map(|one| names.get(one).copied()).collect();
             let mut operation = lock(&driver.nodes.get(node)?.operation).clone();
-            if let Some(child) = &mut operation.child {
-                *child = driver.clone_graph(*child)?;
-            }
             if operation.make_work.is_some() || operation.allocation.is_some() {
                 return Err(Code::NOT_SUPPORTED);
+            }
+            for graph in &mut operation.graphs {
+                *graph = driver.clone_graph(*graph)?;
             }
             let made = copy.add(driver, &needed.ok_or(Code::INVALID_VALUE)?, operation)?;
             names.insert(node, made);
@@ -344,52 +373,6 @@ pub(crate) struct Graph {
     pub(crate) originals: Vec<(Handle, Handle)>,
 }
 
-impl Driver {
-    /// The graph of nodes that are captured: it has a handle from the first request on.
-    pub(crate) fn graph_of(&self, nodes: &Nodes) -> Handle {
-        let found = self.graphs.find(|graph| graph.nodes.is(nodes));
-        found.unwrap_or_else(|| {
-            self.graphs.insert(Graph {
-                nodes: nodes.clone(),
-                originals: Vec::new(),
-            })
-        })
-    }
-
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_HANDLE`, and as [`Nodes::duplicate`].
-    pub(crate) fn clone_graph(&self, graph: Handle) -> Result<Handle> {
-        let (nodes, originals) = self.graphs.get(graph)?.nodes.duplicate(self)?;
-        Ok(self.graphs.insert(Graph { nodes, originals }))
-    }
-
-    /// Destroys a graph with its nodes, and with the graphs that are its nodes.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_HANDLE`.
-    pub(crate) fn destroy_graph(&self, graph: Handle) -> Result {
-        let removed = self.graphs.remove(graph)?;
-        let nodes = removed.nodes.handles().into_iter();
-        nodes.for_each(|node| _ = self.forget_node(node));
-        Ok(())
-    }
-
-    /// Forgets a node, which its graph still has.
-    fn forget_node(&self, node: Handle) -> Result<Arc<Node>> {
-        let removed = self.nodes.remove(node)?;
-        let child = lock(&removed.operation).child;
-        child.map_or(Ok(()), |child| self.destroy_graph(child))?;
-        Ok(removed)
-    }
-
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_HANDLE`.
-    pub(crate) fn destroy_node(&self, node: Handle) -> Result {
-        self.forget_node(node)?.graph.remove(node);
-        Ok(())
-    }
-}
-
 /// A node of a graph that is ready to be launched.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
@@ -403,9 +386,23 @@ pub(crate) struct Step {
 pub(crate) struct Instance {
     pub(crate) steps: Mutex<Vec<Step>>,
     pub(crate) flags: u64,
+    kept: Mutex<Kept>,
+}
+
+/// What an instance has of its graph, or of that which it was updated by.
+#[derive(Clone, Debug)]
+struct Kept {
     conditions: Vec<Condition>,
     /// What the graph kept alive, the instance keeps alive too.
     _objects: References,
+}
+
+/// Why an instance cannot take over a graph: numbers of `CUgraphExecUpdateResult`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpdateFailure {
+    Other = 1,
+    Topology = 2,
+    NodeType = 3,
 }
 
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
@@ -421,7 +418,8 @@ impl Instance {
                 .filter_map(|step| step.operation.allocation.as_ref());
             allocations.try_for_each(|one| one.free_if_there())?;
         }
-        for condition in &self.conditions {
+        let kept = lock(&self.kept).clone();
+        for condition in &kept.conditions {
             if let Some(value) = condition.at_launch {
                 let written = driver.memory.write(condition.address, &value.to_le_bytes());
                 written.map_err(|_| Code::INVALID_VALUE)?;
@@ -451,22 +449,30 @@ impl Instance {
         Ok(())
     }
 
-    /// Takes over the operations of a graph with the same nodes.
+    /// Takes over a graph with the same nodes: their operations, and what it keeps.
     ///
     /// # Errors
-    /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` where they differ in number or kind.
-    pub(crate) fn update(&self, driver: &'static Driver, graph: &Nodes) -> Result {
-        let new = graph.steps(driver)?;
+    /// Why it cannot (`CUgraphExecUpdateResult`).
+    pub(crate) fn update(
+        &self,
+        driver: &'static Driver,
+        graph: &Nodes,
+    ) -> std::result::Result<(), UpdateFailure> {
+        let new = graph.steps(driver).map_err(|_| UpdateFailure::Other)?;
         let mut steps = lock(&self.steps);
         let kinds = |steps: &[Step]| -> Vec<NodeKind> {
             steps.iter().map(|step| step.operation.kind).collect()
         };
+        if new.len() != steps.len() {
+            return Err(UpdateFailure::Topology);
+        }
         if kinds(&new) != kinds(&steps) {
-            return Err(Code::GRAPH_EXEC_UPDATE_FAILURE);
+            return Err(UpdateFailure::NodeType);
         }
         for (step, new) in steps.iter_mut().zip(new) {
             step.operation = new.operation;
         }
+        *lock(&self.kept) = graph.kept();
         Ok(())
     }
 }

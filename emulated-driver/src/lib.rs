@@ -19,6 +19,7 @@ mod device_runtime;
 mod error_texts;
 mod graph;
 mod graph_memory;
+mod graph_objects;
 mod image;
 mod ipc;
 mod launch;
