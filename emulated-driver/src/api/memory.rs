@@ -122,6 +122,15 @@ fn location(place: Location) -> Result<Location> {
     }
 }
 
+/// A prefetch of a range to a `CUmemLocation`.
+pub(super) fn prefetch(range: (u64, usize), place: u64) -> Result {
+    let place = location(unpack(place))?;
+    advise(range, |one| {
+        one.prefetch(place);
+        Ok(())
+    })
+}
+
 /// Keeps what is said of managed memory; other memory is where it is.
 fn advise((address, bytes): (u64, usize), change: impl Fn(&mut Advice) -> Result) -> Result {
     let found = find(address)?.ok_or(Code::INVALID_VALUE)?;
@@ -319,14 +328,10 @@ api! {
         address: u64, bytes: usize, place: u64, flags: c_uint, on: Handle,
     ) {
         stream::stream(on)?;
-        let place = location(unpack(place))?;
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        advise((address, bytes), |one| {
-            one.prefetch(place);
-            Ok(())
-        })
+        prefetch((address, bytes), place)
     }
 
     fn cuMemAdvise(address: u64, bytes: usize, advice: c_uint, device: c_int) {

@@ -99,6 +99,14 @@ fn optional<T: Copy>(pointer: In<T>) -> Option<In<T>> {
     (!pointer.is_null()).then_some(pointer)
 }
 
+/// The function whose name is asked for: that of a null handle is no value.
+fn named(handle: Handle) -> Result<Arc<Function>> {
+    match handle {
+        0 => Err(Code::INVALID_VALUE),
+        _ => function(handle),
+    }
+}
+
 api! {
     fn cuModuleLoadData(to: Out<Handle>, image: Host) { load(to, image, (0, None, None)) }
 
@@ -204,7 +212,7 @@ api! {
     }
 
     fn cuKernelGetName(to: Out<*const c_char>, kernel: Handle) {
-        to.set(leak(function(kernel)?.kernel.name()))
+        to.set(leak(named(kernel)?.kernel.name()))
     }
 
     fn cuKernelGetAttribute(to: Out<c_int>, attribute: c_uint, kernel: Handle, _device: c_int) {
@@ -265,7 +273,7 @@ api! {
     fn cuFuncGetModule(to: Out<Handle>, handle: Handle) { to.set(function(handle)?.module) }
 
     fn cuFuncGetName(to: Out<*const c_char>, handle: Handle) {
-        to.set(leak(function(handle)?.kernel.name()))
+        to.set(leak(named(handle)?.kernel.name()))
     }
 
     fn cuFuncIsLoaded(to: Out<c_uint>, handle: Handle) {
