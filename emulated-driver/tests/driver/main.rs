@@ -71,6 +71,8 @@ macro_rules! call {
 }
 
 mod batches;
+mod captures;
+mod child_graphs;
 mod contexts;
 mod cooperative;
 mod errors;
