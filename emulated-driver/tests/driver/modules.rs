@@ -122,3 +122,35 @@ fn the_address_of_a_variable_is_one_of_a_device() {
     );
     assert_eq!((base, range), (address, bytes));
 }
+
+/// A library belongs to no context: it is there for the primary one that comes after it.
+#[test]
+fn a_library_needs_no_current_context() {
+    assert_eq!(call!(cuInit(0 => c_uint)), 0);
+    assert_eq!(call!(cuCtxSetCurrent(NONE => Handle)), 0);
+    let text = CString::new(ADD).expect("no null byte");
+    let (mut library, mut kernel, mut primary) = (NONE, NONE, NONE);
+    let to: *mut Handle = &mut library;
+    let load = |text: &CString| {
+        call!(cuLibraryLoadData(
+            to => *mut Handle, text.as_ptr() => *const c_char, NONE => Handle, NONE => Handle,
+            0 => c_uint, NONE => Handle, NONE => Handle, 0 => c_uint
+        ))
+    };
+    assert_eq!(load(&text), 0);
+    let (to, name): (*mut Handle, _) = (&mut kernel, c"add".as_ptr());
+    let code = call!(cuLibraryGetKernel(
+        to => *mut Handle, library => Handle, name => *const c_char
+    ));
+    assert_eq!(code, 0);
+    // A module still needs one.
+    assert_eq!(self::load(ADD).0, 201);
+    let to: *mut Handle = &mut primary;
+    let code = call!(cuDevicePrimaryCtxRetain(to => *mut Handle, 0 => c_int));
+    assert_eq!((code, call!(cuCtxSetCurrent(primary => Handle))), (0, 0));
+    let buffers = [alloc(4), alloc(4), alloc(4)];
+    assert_eq!((upload(buffers[0], &[1]), upload(buffers[1], &[2])), (0, 0));
+    assert_eq!(launch(kernel, NONE, buffers, 1), 0);
+    let mut found = [0];
+    assert_eq!((download(buffers[2], &mut found), found), (0, [7]));
+}
