@@ -27,8 +27,8 @@ pub struct SetParams {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct HostParams {
-    function: Option<unsafe extern "C" fn(*mut c_void)>,
-    argument: Host,
+    pub(super) function: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(super) argument: Host,
 }
 
 pub(crate) fn copy(params: In<Copy3d>) -> Result<Operation> {
@@ -71,7 +71,10 @@ pub(super) fn set_of(params: SetParams) -> Result<Operation> {
 }
 
 pub(super) fn host(params: In<HostParams>) -> Result<Operation> {
-    let params = params.get()?;
+    host_of(params.get()?)
+}
+
+pub(super) fn host_of(params: HostParams) -> Result<Operation> {
     let function = params.function.ok_or(Code::INVALID_VALUE)?;
     let callback = Callback::new(function, params.argument);
     let work = move || {

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use super::node;
+use super::node::{self, HostParams};
 use crate::capture::{Captured, Mode, check_unsafe_call, exchange_mode};
 use crate::code::{Code, Result};
 use crate::context::current;
@@ -273,12 +273,11 @@ api! {
     fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz (
         handle: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, argument: Host,
     ) {
-        let function = function.ok_or(Code::INVALID_VALUE)?;
-        let callback = Callback { function, argument };
-        submit(handle, NodeKind::Host, Arc::new(move || {
-            callback.call();
-            Ok(())
-        }))
+        let operation = node::host_of(HostParams { function, argument })?;
+        match stream::target(handle)? {
+            (current, Some(captured)) => captured.append(current.driver, operation).map(drop),
+            (_, None) => (operation.work)(),
+        }
     }
 
     fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz (handle: Handle, mode: c_uint) {

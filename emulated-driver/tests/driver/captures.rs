@@ -203,6 +203,32 @@ fn captured_nodes_depend_on_what_streams_and_events_say() {
     assert!(edges.contains(&[left, last]) && edges.contains(&[right, last]));
 }
 
+unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+#[test]
+fn a_captured_host_function_has_its_parameters() {
+    context();
+    let one = stream(1);
+    begin(one, THREAD_LOCAL);
+    let function: unsafe extern "C" fn(*mut c_void) = nothing;
+    let code = call!(cuLaunchHostFunc(
+        one => Handle, function => unsafe extern "C" fn(*mut c_void), one => Handle
+    ));
+    assert_eq!(code, 0);
+    let (mut node, mut count) = (NONE, 1usize);
+    let (code, graph) = end(one);
+    assert_eq!(code, 0);
+    let places = (&raw mut node, &raw mut count);
+    let code = call!(cuGraphGetNodes(
+        graph => Handle, places.0 => *mut Handle, places.1 => *mut usize
+    ));
+    assert_eq!((code, count), (0, 1));
+    let mut params = [NONE; 2];
+    let to: *mut [Handle; 2] = &mut params;
+    let code = call!(cuGraphHostNodeGetParams(node => Handle, to => *mut [Handle; 2]));
+    assert_eq!((code, params), (0, [function as Handle, one]));
+}
+
 #[test]
 fn what_crosses_the_boundary_of_a_capture_is_an_error() {
     context();
