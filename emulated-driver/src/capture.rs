@@ -204,32 +204,22 @@ impl Captured {
     }
 }
 
+/// Of a captured stream its context, and whether the legacy stream waits for it.
+type At = (Handle, bool);
+
 /// Refuses a call where captures of streams forbid it.
-fn refuse_where(
-    driver: &Driver,
-    code: Code,
-    forbids: impl Fn(&Place, &Captured) -> bool,
-) -> Result {
+fn refuse_where(driver: &Driver, code: Code, forbids: impl Fn(At, &Captured) -> bool) -> Result {
     if ONGOING.load(Ordering::Relaxed) == 0 {
         return Ok(());
     }
     let mut result = Ok(());
     for stream in driver.streams.all() {
-        let place = Place {
-            context: stream.context,
-            is_blocking: stream.flags & 1 == 0,
-        };
-        if let Some(captured) = stream.captured().filter(|one| forbids(&place, one)) {
+        let at = (stream.context, stream.flags & 1 == 0);
+        if let Some(captured) = stream.captured().filter(|one| forbids(at, one)) {
             result = captured.refuse(code);
         }
     }
     result
-}
-
-/// Where a captured stream is: its context, and whether the legacy stream waits for it.
-struct Place {
-    context: Handle,
-    is_blocking: bool,
 }
 
 /// For calls that are potentially unsafe while a stream is captured, as they may wait for others.
@@ -247,7 +237,7 @@ pub(crate) fn check_unsafe_call(driver: &Driver) -> Result {
 /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` where one is captured. Its capture is invalid then.
 pub(crate) fn check_wait_for_all(driver: &Driver, context: Handle) -> Result {
     let code = Code::STREAM_CAPTURE_UNSUPPORTED;
-    refuse_where(driver, code, |place, _| place.context == context)
+    refuse_where(driver, code, |(of, _), _| of == context)
 }
 
 /// For work on the legacy stream of a context, which comes behind that of all blocking streams.
@@ -259,6 +249,6 @@ pub(crate) fn check_legacy(driver: &Driver, context: Handle) -> Result {
         return Ok(());
     }
     let code = Code::STREAM_CAPTURE_IMPLICIT;
-    let forbids = |place: &Place, _: &Captured| place.context == context && place.is_blocking;
+    let forbids = |(of, is_blocking): At, _: &Captured| of == context && is_blocking;
     refuse_where(driver, code, forbids)
 }

@@ -234,8 +234,8 @@ impl Nodes {
     }
 
     /// # Errors
-    /// `CUDA_ERROR_NOT_SUPPORTED` where nodes allocate or free memory: no node and no edge of such a
-    /// graph is taken away.
+    /// `CUDA_ERROR_NOT_SUPPORTED` where nodes allocate or free memory: no node and no edge of such
+    /// a graph is taken away.
     pub(crate) fn check_no_memory(&self, driver: &Driver) -> Result {
         let of_memory = |node| {
             let kind = driver
@@ -318,13 +318,13 @@ impl Nodes {
         Ok(Instance {
             steps,
             flags,
-            kept: Mutex::new(self.kept()),
+            own: Mutex::new(self.of_instance()),
         })
     }
 
-    fn kept(&self) -> Kept {
+    fn of_instance(&self) -> OfGraph {
         let state = lock(&self.0);
-        Kept {
+        OfGraph {
             conditions: state.conditions.clone(),
             _objects: state.objects.clone(),
         }
@@ -386,12 +386,12 @@ pub(crate) struct Step {
 pub(crate) struct Instance {
     pub(crate) steps: Mutex<Vec<Step>>,
     pub(crate) flags: u64,
-    kept: Mutex<Kept>,
+    own: Mutex<OfGraph>,
 }
 
 /// What an instance has of its graph, or of that which it was updated by.
 #[derive(Clone, Debug)]
-struct Kept {
+struct OfGraph {
     conditions: Vec<Condition>,
     /// What the graph kept alive, the instance keeps alive too.
     _objects: References,
@@ -418,8 +418,8 @@ impl Instance {
                 .filter_map(|step| step.operation.allocation.as_ref());
             allocations.try_for_each(|one| one.free_if_there())?;
         }
-        let kept = lock(&self.kept).clone();
-        for condition in &kept.conditions {
+        let own = lock(&self.own).clone();
+        for condition in &own.conditions {
             if let Some(value) = condition.at_launch {
                 let written = driver.memory.write(condition.address, &value.to_le_bytes());
                 written.map_err(|_| Code::INVALID_VALUE)?;
@@ -472,7 +472,7 @@ impl Instance {
         for (step, new) in steps.iter_mut().zip(new) {
             step.operation = new.operation;
         }
-        *lock(&self.kept) = graph.kept();
+        *lock(&self.own) = graph.of_instance();
         Ok(())
     }
 }

@@ -250,6 +250,7 @@ api! {
     fn cuKernelGetParamInfo(
         kernel: Handle, index: usize, offset: Out<usize>, bytes: Out<usize>,
     ) {
+        current()?;
         let function = function(kernel)?;
         let param = function.kernel.params().get(index).ok_or(Code::INVALID_VALUE)?;
         offset.set_optional(param.offset as usize);
@@ -260,6 +261,7 @@ api! {
     fn cuFuncGetParamInfo(
         kernel: Handle, index: usize, offset: Out<usize>, bytes: Out<usize>,
     ) {
+        current()?;
         let function = function(kernel)?;
         let param = function.kernel.params().get(index).ok_or(Code::INVALID_VALUE)?;
         offset.set_optional(param.offset as usize);

@@ -143,11 +143,20 @@ fn a_library_needs_no_current_context() {
         to => *mut Handle, library => Handle, name => *const c_char
     ));
     assert_eq!(code, 0);
-    // A module still needs one.
+    // What a kernel's parameters are is asked for in a context, and a module is loaded in one.
+    let (mut offset, mut bytes) = (9usize, 9usize);
+    let places: [*mut usize; 2] = [&mut offset, &mut bytes];
+    let second = || {
+        call!(cuKernelGetParamInfo(
+            kernel => Handle, 1 => usize, places[0] => *mut usize, places[1] => *mut usize
+        ))
+    };
+    assert_eq!(second(), 201);
     assert_eq!(self::load(ADD).0, 201);
     let to: *mut Handle = &mut primary;
     let code = call!(cuDevicePrimaryCtxRetain(to => *mut Handle, 0 => c_int));
     assert_eq!((code, call!(cuCtxSetCurrent(primary => Handle))), (0, 0));
+    assert_eq!((second(), offset, bytes), (0, 8, 8));
     let buffers = [alloc(4), alloc(4), alloc(4)];
     assert_eq!((upload(buffers[0], &[1]), upload(buffers[1], &[2])), (0, 0));
     assert_eq!(launch(kernel, NONE, buffers, 1), 0);
