@@ -60,11 +60,21 @@ struct Sequence {
     mode: Mode,
     thread: ThreadId,
     is_invalid: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl Sequence {
+    fn end(&self) {
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
+            ONGOING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Sequence {
     fn drop(&mut self) {
-        ONGOING.fetch_sub(1, Ordering::Relaxed);
+        // Its streams were destroyed.
+        self.end();
     }
 }
 
@@ -86,6 +96,7 @@ impl Captured {
                 mode,
                 thread: std::thread::current().id(),
                 is_invalid: AtomicBool::new(false),
+                has_ended: AtomicBool::new(false),
             }),
             last: Arc::default(),
         }
@@ -110,6 +121,15 @@ impl Captured {
 
     pub(crate) fn is_invalid(&self) -> bool {
         self.sequence.is_invalid.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn end(&self) {
+        self.sequence.end();
+    }
+
+    /// Whether the capture has ended: events of it are of no use until they are recorded again.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.sequence.has_ended.load(Ordering::Relaxed)
     }
 
     /// Invalidates the capture, and gives the error of the call that did it.

@@ -272,7 +272,8 @@ pub(crate) fn record(event: Handle, on: Handle) -> Result {
 /// Those of [`stream`], `CUDA_ERROR_INVALID_HANDLE`, and where the stream or the event is captured:
 /// `CUDA_ERROR_STREAM_CAPTURE_MERGE` for two captures, `CUDA_ERROR_STREAM_CAPTURE_ISOLATION` for
 /// work that is in none, `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED` for the default stream,
-/// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`.
+/// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`, `CUDA_ERROR_CAPTURED_EVENT` for an event of a capture
+/// that has ended.
 pub(crate) fn wait(on: Handle, event: Handle) -> Result {
     let (current, stream) = awaited(on)?;
     let event = current.driver.events.get(event)?;
@@ -290,6 +291,9 @@ pub(crate) fn wait(on: Handle, event: Handle) -> Result {
             _ => Ok(()),
         };
     };
+    if captured.has_ended() {
+        return Err(Code::CAPTURED_EVENT);
+    }
     captured.check()?;
     match (stream, own) {
         (_, Some(own)) if own.is_of(&captured) => own.await_nodes(&captured.dependencies(), true),
@@ -333,6 +337,7 @@ pub(crate) fn end_capture(handle: Handle) -> Result<Handle> {
             is_joined &= ended.comes_behind(&one.captured);
         }
     }
+    ended.end();
     let graph = driver.graph_of(ended.nodes());
     let result = match is_joined {
         true => ended.check(),

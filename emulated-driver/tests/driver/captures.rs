@@ -195,6 +195,9 @@ fn captured_nodes_depend_on_what_streams_and_events_say() {
     assert_eq!(data, 0);
     let (code, graph) = end(one);
     assert_eq!((code, self::status(two)), (0, 0));
+    // An event of a capture that has ended brings no stream into it.
+    assert_eq!((wait(two, join), self::status(two)), (CAPTURED_EVENT, 0));
+    assert_eq!((record(join, two), wait(one, join)), (0, 0));
     let edges = edges(graph);
     let [first, left] = edges[0];
     let right = edges[1][1];
