@@ -163,3 +163,29 @@ fn a_library_needs_no_current_context() {
     let mut found = [0];
     assert_eq!((download(buffers[2], &mut found), found), (0, [7]));
 }
+
+/// A block has dynamic shared memory for what the function may have, and not for what is there.
+#[test]
+fn occupancy_counts_what_a_function_may_have() {
+    context();
+    let add = function(load(ADD).1, c"add").1;
+    let mut bytes = 9usize;
+    let to: *mut usize = &mut bytes;
+    let available = || {
+        let code = call!(cuOccupancyAvailableDynamicSMemPerBlock(
+            to => *mut usize, add => Handle, 1 => c_int, 64 => c_int
+        ));
+        // SAFETY: the pointer is to a local variable.
+        (code, unsafe { to.read() })
+    };
+    assert_eq!(available(), (0, 48 << 10));
+    // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+    let code = call!(cuFuncSetAttribute(
+        add => Handle, 8 => c_uint, 100 << 10 => c_int
+    ));
+    assert_eq!((code, available()), (0, (0, 100 << 10)));
+    let mut name: *const c_char = std::ptr::null();
+    let to: *mut *const c_char = &mut name;
+    let code = call!(cuFuncGetName(to => *mut *const c_char, NONE => Handle));
+    assert_eq!(code, 1);
+}
