@@ -114,6 +114,7 @@ fn texels(number: u32, channels: u32) -> Result<(TexelFormat, u32)> {
         0xc3..=0xc5 => counted(TexelFormat::Unorm16, 0xc3)?,
         0xc6..=0xc8 => counted(TexelFormat::Snorm8, 0xc6)?,
         0xc9..=0xcb => counted(TexelFormat::Snorm16, 0xc9)?,
+        0 => return Err(Code::INVALID_VALUE),
         other => {
             eprintln!("warpladder cuda: arrays of CUarray_format {other:#x} are not supported");
             return Err(Code::NOT_SUPPORTED);

@@ -85,10 +85,20 @@ mod list {
             "operation not permitted when stream is capturing";
         STREAM_CAPTURE_INVALIDATED 901 "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"
             "operation failed due to a previous error during capture";
+        STREAM_CAPTURE_MERGE 902 "CUDA_ERROR_STREAM_CAPTURE_MERGE"
+            "operation would result in a merge of separate capture sequences";
         STREAM_CAPTURE_UNMATCHED 903 "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"
             "capture was not initiated in this stream";
+        STREAM_CAPTURE_UNJOINED 904 "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"
+            "capturing stream has unjoined work";
+        STREAM_CAPTURE_ISOLATION 905 "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"
+            "dependency created on uncaptured work in another stream";
+        STREAM_CAPTURE_IMPLICIT 906 "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"
+            "operation would make the legacy stream depend on a capturing blocking stream";
         CAPTURED_EVENT 907 "CUDA_ERROR_CAPTURED_EVENT"
             "operation not permitted on an event last recorded in a capturing stream";
+        STREAM_CAPTURE_WRONG_THREAD 908 "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"
+            "attempt to terminate a thread-local capture sequence from another thread";
         GRAPH_EXEC_UPDATE_FAILURE 910 "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"
             "the graph update was not performed because it included changes which violated \
              constraints specific to instantiated graph update";
@@ -148,11 +158,6 @@ const OTHER_NAMES: &[(u32, &str)] = &[
     (810, "CUDA_ERROR_MPS_CLIENT_TERMINATED\0"),
     (811, "CUDA_ERROR_CDP_NOT_SUPPORTED\0"),
     (812, "CUDA_ERROR_CDP_VERSION_MISMATCH\0"),
-    (902, "CUDA_ERROR_STREAM_CAPTURE_MERGE\0"),
-    (904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED\0"),
-    (905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION\0"),
-    (906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT\0"),
-    (908, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD\0"),
     (909, "CUDA_ERROR_TIMEOUT\0"),
     (911, "CUDA_ERROR_EXTERNAL_DEVICE\0"),
     (913, "CUDA_ERROR_FUNCTION_NOT_LOADED\0"),

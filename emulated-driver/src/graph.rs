@@ -51,6 +51,9 @@ pub(crate) struct Operation {
     /// Where the work is that of graphs which change until then.
     pub(crate) make_work: Option<MakeWork>,
     pub(crate) allocation: Option<Arc<GraphAllocation>>,
+    /// The node's own graphs, which the program may change: the child graph, or what a condition
+    /// chooses from.
+    pub(crate) graphs: Vec<Handle>,
 }
 
 impl std::fmt::Debug for Operation {
@@ -67,6 +70,7 @@ impl Operation {
             params: None,
             make_work: None,
             allocation: None,
+            graphs: Vec::new(),
         }
     }
 
@@ -78,6 +82,19 @@ impl Operation {
             allocation: Some(allocation),
             ..Operation::new(NodeKind::Alloc, Arc::new(move || own.allocate()))
         }
+    }
+
+    /// A graph as a node: what it does is known when the whole is instantiated.
+    pub(crate) fn child(graph: Handle) -> Self {
+        Operation {
+            graphs: vec![graph],
+            ..Operation::nothing(NodeKind::Graph)
+        }
+    }
+
+    pub(crate) fn child_graph(&self) -> Option<Handle> {
+        let is_child = self.kind == NodeKind::Graph;
+        self.graphs.first().copied().filter(|_| is_child)
     }
 
     /// An operation whose work has been done, or is none.
@@ -104,8 +121,6 @@ struct State {
     dependencies: HashMap<Handle, Vec<Handle>>,
     objects: References,
     conditions: Vec<Condition>,
-    /// What the next captured node depends on beside the one that was added last.
-    awaited: Vec<Handle>,
 }
 
 impl Default for State {
@@ -116,7 +131,6 @@ impl Default for State {
             dependencies: HashMap::new(),
             objects: References::default(),
             conditions: Vec::new(),
-            awaited: Vec::new(),
         }
     }
 }
@@ -159,6 +173,10 @@ impl Nodes {
         lock(&self.0).order.clone()
     }
 
+    pub(crate) fn has(&self, node: Handle) -> bool {
+        lock(&self.0).dependencies.contains_key(&node)
+    }
+
     pub(crate) fn dependencies(&self, node: Handle) -> Vec<Handle> {
         let state = lock(&self.0);
         state.dependencies.get(&node).cloned().unwrap_or_default()
@@ -185,7 +203,8 @@ impl Nodes {
         operation: Operation,
     ) -> Result<Handle> {
         let mut state = lock(&self.0);
-        if dependencies.iter().any(|one| !state.order.contains(one)) {
+        let has = |one| state.dependencies.contains_key(one);
+        if !dependencies.iter().all(has) {
             return Err(Code::INVALID_VALUE);
         }
         let node = driver.nodes.insert(Node {
@@ -195,42 +214,6 @@ impl Nodes {
         state.order.push(node);
         state.dependencies.insert(node, dependencies.to_vec());
         Ok(node)
-    }
-
-    /// Adds a node behind the one that was added last, as a capture does: one order of the calls
-    /// respects all dependencies.
-    pub(crate) fn append(&self, driver: &Driver, operation: Operation) -> Result<Handle> {
-        let dependencies = self.captured_dependencies();
-        let added = self.add(driver, &dependencies, operation)?;
-        lock(&self.0).awaited.clear();
-        Ok(added)
-    }
-
-    /// What the next captured node depends on: the one that was added last, and those that the
-    /// program names.
-    pub(crate) fn captured_dependencies(&self) -> Vec<Handle> {
-        let state = lock(&self.0);
-        let mut all = state.awaited.clone();
-        let last = state.order.last().filter(|last| !all.contains(last));
-        all.extend(last);
-        all
-    }
-
-    /// Makes the next captured node depend on these nodes too.
-    ///
-    /// # Errors
-    /// `CUDA_ERROR_INVALID_VALUE` where one is of another graph.
-    pub(crate) fn await_nodes(&self, nodes: &[Handle]) -> Result {
-        let mut state = lock(&self.0);
-        if nodes.iter().any(|one| !state.order.contains(one)) {
-            return Err(Code::INVALID_VALUE);
-        }
-        for node in nodes {
-            if !state.awaited.contains(node) {
-                state.awaited.push(*node);
-            }
-        }
-        Ok(())
     }
 
     /// # Errors
@@ -250,10 +233,26 @@ impl Nodes {
         Ok(())
     }
 
+    /// # Errors
+    /// `CUDA_ERROR_NOT_SUPPORTED` where nodes allocate or free memory: no node and no edge of such
+    /// a graph is taken away.
+    pub(crate) fn check_no_memory(&self, driver: &Driver) -> Result {
+        let of_memory = |node| {
+            let kind = driver
+                .nodes
+                .get(node)
+                .map(|node| lock(&node.operation).kind);
+            matches!(kind, Ok(NodeKind::Alloc | NodeKind::Free))
+        };
+        match self.handles().into_iter().any(of_memory) {
+            true => Err(Code::NOT_SUPPORTED),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn remove(&self, node: Handle) {
         let mut state = lock(&self.0);
         state.order.retain(|one| *one != node);
-        state.awaited.retain(|one| *one != node);
         state.dependencies.remove(&node);
         for edges in state.dependencies.values_mut() {
             edges.retain(|one| *one != node);
@@ -298,6 +297,9 @@ impl Nodes {
             if let Some(make) = operation.make_work.clone() {
                 operation.work = make(driver)?;
             }
+            if let Some(child) = operation.child_graph() {
+                operation.work = driver.graphs.get(child)?.nodes.work(driver)?;
+            }
             Ok(Step {
                 node,
                 operation,
@@ -313,13 +315,28 @@ impl Nodes {
     /// As [`Nodes::sorted`].
     pub(crate) fn instantiate(&self, driver: &'static Driver, flags: u64) -> Result<Instance> {
         let steps = Mutex::new(self.steps(driver)?);
-        let state = lock(&self.0);
         Ok(Instance {
             steps,
             flags,
+            own: Mutex::new(self.of_instance()),
+        })
+    }
+
+    fn of_instance(&self) -> OfGraph {
+        let state = lock(&self.0);
+        OfGraph {
             conditions: state.conditions.clone(),
             _objects: state.objects.clone(),
-        })
+        }
+    }
+
+    /// What launches the graph as it is now.
+    ///
+    /// # Errors
+    /// As [`Nodes::sorted`].
+    pub(crate) fn work(&self, driver: &'static Driver) -> Result<Work> {
+        let instance = self.instantiate(driver, 0)?;
+        Ok(Arc::new(move || instance.run(driver)))
     }
 
     /// A graph of the same nodes, whose handles are other ones; each with that of its original.
@@ -334,9 +351,12 @@ impl Nodes {
             let needed = self.dependencies(node);
             let needed: Option<Vec<Handle>> =
                 needed.iter().map(|one| names.get(one).copied()).collect();
-            let operation = lock(&driver.nodes.get(node)?.operation).clone();
+            let mut operation = lock(&driver.nodes.get(node)?.operation).clone();
             if operation.make_work.is_some() || operation.allocation.is_some() {
                 return Err(Code::NOT_SUPPORTED);
+            }
+            for graph in &mut operation.graphs {
+                *graph = driver.clone_graph(*graph)?;
             }
             let made = copy.add(driver, &needed.ok_or(Code::INVALID_VALUE)?, operation)?;
             names.insert(node, made);
@@ -366,9 +386,23 @@ pub(crate) struct Step {
 pub(crate) struct Instance {
     pub(crate) steps: Mutex<Vec<Step>>,
     pub(crate) flags: u64,
+    own: Mutex<OfGraph>,
+}
+
+/// What an instance has of its graph, or of that which it was updated by.
+#[derive(Clone, Debug)]
+struct OfGraph {
     conditions: Vec<Condition>,
     /// What the graph kept alive, the instance keeps alive too.
     _objects: References,
+}
+
+/// Why an instance cannot take over a graph: numbers of `CUgraphExecUpdateResult`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpdateFailure {
+    Other = 1,
+    Topology = 2,
+    NodeType = 3,
 }
 
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`.
@@ -384,7 +418,8 @@ impl Instance {
                 .filter_map(|step| step.operation.allocation.as_ref());
             allocations.try_for_each(|one| one.free_if_there())?;
         }
-        for condition in &self.conditions {
+        let own = lock(&self.own).clone();
+        for condition in &own.conditions {
             if let Some(value) = condition.at_launch {
                 let written = driver.memory.write(condition.address, &value.to_le_bytes());
                 written.map_err(|_| Code::INVALID_VALUE)?;
@@ -414,22 +449,30 @@ impl Instance {
         Ok(())
     }
 
-    /// Takes over the operations of a graph with the same nodes.
+    /// Takes over a graph with the same nodes: their operations, and what it keeps.
     ///
     /// # Errors
-    /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` where they differ in number or kind.
-    pub(crate) fn update(&self, driver: &'static Driver, graph: &Nodes) -> Result {
-        let new = graph.steps(driver)?;
+    /// Why it cannot (`CUgraphExecUpdateResult`).
+    pub(crate) fn update(
+        &self,
+        driver: &'static Driver,
+        graph: &Nodes,
+    ) -> std::result::Result<(), UpdateFailure> {
+        let new = graph.steps(driver).map_err(|_| UpdateFailure::Other)?;
         let mut steps = lock(&self.steps);
         let kinds = |steps: &[Step]| -> Vec<NodeKind> {
             steps.iter().map(|step| step.operation.kind).collect()
         };
+        if new.len() != steps.len() {
+            return Err(UpdateFailure::Topology);
+        }
         if kinds(&new) != kinds(&steps) {
-            return Err(Code::GRAPH_EXEC_UPDATE_FAILURE);
+            return Err(UpdateFailure::NodeType);
         }
         for (step, new) in steps.iter_mut().zip(new) {
             step.operation = new.operation;
         }
+        *lock(&self.own) = graph.of_instance();
         Ok(())
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct GraphAllocation {
     bytes: u64,
     device: usize,
     context: Handle,
+    kind: Kind,
 }
 
 /// Bytes that graphs of a device have, and had at most.
@@ -39,6 +40,7 @@ impl GraphAllocation {
         driver: &'static Driver,
         (device, context): (usize, Handle),
         bytes: u64,
+        kind: Kind,
     ) -> Result<Self> {
         if bytes == 0 {
             return Err(Code::INVALID_VALUE);
@@ -53,6 +55,7 @@ impl GraphAllocation {
             bytes,
             device,
             context,
+            kind,
         })
     }
 
@@ -72,7 +75,9 @@ impl GraphAllocation {
         if self.bytes > free.saturating_sub(driver.used_bytes(self.device)) {
             return Err(Code::OUT_OF_MEMORY);
         }
-        let pages = Pages::map(None, self.bytes).ok_or(Code::OUT_OF_MEMORY)?;
+        // Memory that is the host's too has one address.
+        let of_host = (self.kind != Kind::EmulatedDevice).then_some(self.address);
+        let pages = Pages::map(of_host, self.bytes).ok_or(Code::OUT_OF_MEMORY)?;
         let start = pages.start();
         // SAFETY: the pages are mapped until their owner is dropped, which the storage holds, and
         // nothing else has their address.
@@ -83,7 +88,7 @@ impl GraphAllocation {
         lock(&driver.allocations).insert(Allocated {
             address: self.address,
             bytes: self.bytes,
-            kind: Kind::EmulatedDevice,
+            kind: self.kind,
             device: self.device,
             context: self.context,
             pool: GRAPH_POOL,

@@ -67,7 +67,7 @@ impl Default for Remembered {
     }
 }
 
-const MAX_DYNAMIC_SHARED: u32 = 8;
+pub(crate) const MAX_DYNAMIC_SHARED: u32 = 8;
 
 /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
 const LARGER_CLUSTERS: u32 = 14;

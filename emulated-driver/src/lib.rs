@@ -11,6 +11,7 @@ mod advice;
 mod api;
 mod arguments;
 mod array;
+mod capture;
 mod code;
 mod context;
 mod device;
@@ -18,6 +19,7 @@ mod device_runtime;
 mod error_texts;
 mod graph;
 mod graph_memory;
+mod graph_objects;
 mod image;
 mod ipc;
 mod launch;
@@ -41,7 +43,10 @@ use code::{Code, Result};
 /// Runs the body of an exported function. A panic must not reach the program's C code: it becomes
 /// `CUDA_ERROR_UNKNOWN`, after its own line on standard error.
 fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    let before = capture::enter(name);
+    let caught = catch_unwind(AssertUnwindSafe(body));
+    capture::leave(before);
+    match caught {
         Ok(Ok(())) => Code::SUCCESS.0,
         Ok(Err(code)) => code.0,
         Err(_) => {

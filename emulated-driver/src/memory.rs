@@ -65,12 +65,20 @@ impl Allocations {
     }
 }
 
+/// What a pool's memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolKind {
+    Device,
+    /// Pinned memory of the host.
+    Host,
+    Managed,
+}
+
 /// A memory pool. Memory that is given back to it is free at once.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(crate) device: usize,
-    /// Whether it is one of pinned memory of the host.
-    pub(crate) is_of_host: bool,
+    pub(crate) kind: PoolKind,
     /// Whether other processes may have it.
     pub(crate) is_shareable: bool,
     /// Whether it is that of another process.
@@ -82,12 +90,12 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(device: usize, is_of_host: bool) -> Self {
+    pub(crate) fn new(device: usize, kind: PoolKind) -> Self {
         // Reuse is allowed in each of the three ways.
         let attributes = BTreeMap::from([(1, 1), (2, 1), (3, 1), (4, 0)]);
         Pool {
             device,
-            is_of_host,
+            kind,
             is_shareable: false,
             is_imported: false,
             attributes: Mutex::new(attributes),
@@ -108,7 +116,7 @@ impl Pool {
     pub(crate) fn imported(device: usize) -> Self {
         Pool {
             is_imported: true,
-            ..Pool::new(device, false)
+            ..Pool::new(device, PoolKind::Device)
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::graph_memory::GraphMemory;
 use crate::ipc::Sharing;
 use crate::launch::{Function, LoadedModule};
 use crate::link::Link;
-use crate::memory::{Allocations, Pool};
+use crate::memory::{Allocations, Pool, PoolKind};
 use crate::stream::{Event, Stream};
 use crate::texture_reference::Reference;
 use crate::user_object::References;
@@ -196,8 +196,9 @@ impl Driver {
         let capacity = devices.iter().map(EmulatedDevice::memory_bytes).sum();
         let graph_memory = vec![GraphMemory::default(); devices.len()];
         let pools = Objects::default();
-        let of_devices = (0..devices.len()).map(|device| Pool::new(device, false));
-        let all = of_devices.chain([Pool::new(0, true)]);
+        let of_devices = (0..devices.len()).map(|device| Pool::new(device, PoolKind::Device));
+        let others = [PoolKind::Host, PoolKind::Managed].map(|kind| Pool::new(0, kind));
+        let all = of_devices.chain(others);
         let default_pools: Vec<_> = all.map(|pool| pools.insert(pool)).collect();
         Ok(Driver {
             current_pools: Mutex::new(default_pools.clone()),

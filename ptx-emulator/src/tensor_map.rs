@@ -193,7 +193,7 @@ impl TensorMap {
     }
 
     /// The map that 128 bytes hold; `None` where they hold none.
-    pub(crate) fn from_bytes(bytes: &[u8; TENSOR_MAP_BYTES]) -> Option<Self> {
+    pub fn from_bytes(bytes: &[u8; TENSOR_MAP_BYTES]) -> Option<Self> {
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[at..at + 8]);

@@ -66,14 +66,18 @@ struct Bodies(Box<[Handle]>);
 /// An allocation by a graph. The program's parameters get the address.
 fn allocation(place: Host) -> Result<Operation> {
     let params = In::<AllocationParams>::at_address(place.address()).get()?;
-    // The kind of allocation is "pinned", and its place a device.
-    let [1, 0, 1, device] = params.pool else {
-        return Err(Code::INVALID_VALUE);
-    };
     let current = current()?;
-    let (device, _) = current.driver.device(device)?;
+    let device = |number| current.driver.device(number).map(|(device, _)| device);
+    // The kind of allocation ("pinned" or "managed"), its handles, and its place.
+    let (kind, device) = match params.pool {
+        [1, 0, 1, number] => (Kind::EmulatedDevice, device(number)?),
+        [1, 0, 2..=4, _] => (Kind::Pinned(0), current.context.device),
+        [2, 0, 1, number] => (Kind::Managed, device(number)?),
+        [2, 0, 0 | 2..=4, _] => (Kind::Managed, current.context.device),
+        _ => return Err(Code::INVALID_VALUE),
+    };
     let owner = (device, current.handle);
-    let made = GraphAllocation::new(current.driver, owner, params.bytes)?;
+    let made = GraphAllocation::new(current.driver, owner, params.bytes, kind)?;
     let address = made.address();
     place.add(ADDRESS).write(&address.to_le_bytes())?;
     let params = AllocationParams { address, ..params };
@@ -85,7 +89,8 @@ fn allocation(place: Host) -> Result<Operation> {
 
 /// An allocation by a captured stream, and its address.
 pub(super) fn captured_allocation(owner: (usize, Handle), bytes: u64) -> Result<(Operation, u64)> {
-    let made = GraphAllocation::new(driver()?, owner, bytes)?;
+    // As outside of captures one of 0 bytes has an address.
+    let made = GraphAllocation::new(driver()?, owner, bytes.max(1), Kind::EmulatedDevice)?;
     let address = made.address();
     let params = AllocationParams {
         pool: [1, 0, 1, owner.0 as c_int],
@@ -104,7 +109,14 @@ pub(super) fn captured_allocation(owner: (usize, Handle), bytes: u64) -> Result<
 /// What frees memory when the graph gets there.
 pub(super) fn free(address: u64) -> Result<Operation> {
     let driver = current()?.driver;
-    let work = move || driver.release(address, |kind| kind == Kind::EmulatedDevice);
+    if address == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let work = move || {
+        driver.release(address, |kind| {
+            matches!(kind, Kind::EmulatedDevice | Kind::Managed | Kind::Pinned(_))
+        })
+    };
     Ok(Operation {
         params: Some(Arc::new(Plain(address))),
         ..Operation::new(NodeKind::Free, Arc::new(work))
@@ -155,7 +167,7 @@ fn condition(graph: Handle, place: Host) -> Result<Operation> {
         SWITCH => (1..=1 << 16).contains(&params.size),
         _ => false,
     };
-    if !fits || !driver.graphs.get(graph)?.nodes.has_condition(params.handle) {
+    if !fits || !driver.has_condition(graph, params.handle)? {
         return Err(Code::INVALID_VALUE);
     }
     let bodies = (0..params.size).map(|_| driver.graphs.insert(Graph::default()));
@@ -166,6 +178,7 @@ fn condition(graph: Handle, place: Host) -> Result<Operation> {
         .write(&(list.expose_provenance() as u64).to_le_bytes())?;
     let (of, all) = ((params.handle, params.kind), bodies.clone());
     Ok(Operation {
+        graphs: all.0.to_vec(),
         params: Some(bodies),
         make_work: Some(Arc::new(move |driver| condition_work(driver, of, &all.0))),
         ..Operation::nothing(NodeKind::Condition)
@@ -187,7 +200,7 @@ pub(crate) fn operation(
         1 => inner(NodeKind::Copy, place),
         2 => set(In::at_address(place.address())),
         3 => host(In::at_address(place.address())),
-        4 => child(handle),
+        4 if graph != Some(handle) => child(handle, words[1] as c_uint),
         5 => Ok(Operation::nothing(NodeKind::Empty)),
         6 => event(handle, NodeKind::WaitEvent),
         7 => event(handle, NodeKind::RecordEvent),

@@ -4,7 +4,7 @@
 use std::ffi::c_uint;
 
 use super::copy::{Copy3d, Volume, copy_3d, copy_any};
-use super::memory::check_address;
+use super::memory::{check_address, prefetch};
 use crate::code::{Code, Result};
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver};
@@ -124,6 +124,36 @@ fn check_addresses(addresses: In<u64>, count: usize, flags: u64, on: Handle) -> 
     (0..count).try_for_each(|index| check_address(addresses.at(index)?))
 }
 
+/// Ranges of memory.
+type Ranges = (In<u64>, In<usize>, usize);
+
+/// Prefetches ranges. Each place has the index of the first range that is for it.
+fn prefetch_all(
+    (addresses, bytes, count): Ranges,
+    (places, indices, place_count): (In<u64>, In<usize>, usize),
+    flags: u64,
+    on: Handle,
+) -> Result {
+    check_addresses(addresses, count, flags, on)?;
+    if place_count == 0 || place_count > count || indices.get()? != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    for place in 0..place_count {
+        let end = match place + 1 {
+            next if next < place_count => indices.at(next)?,
+            _ => count,
+        };
+        let first = indices.at(place)?;
+        if first >= end || end > count {
+            return Err(Code::INVALID_VALUE);
+        }
+        for index in first..end {
+            prefetch((addresses.at(index)?, bytes.at(index)?), places.at(place)?)?;
+        }
+    }
+    Ok(())
+}
+
 api! {
     fn cuMemcpyBatchAsync | cuMemcpyBatchAsync_ptsz (
         to: In<u64>, from: In<u64>, bytes: In<usize>, count: usize, _attributes: Host,
@@ -164,10 +194,11 @@ api! {
     }
 
     fn cuMemPrefetchBatchAsync | cuMemPrefetchBatchAsync_ptsz (
-        addresses: In<u64>, _bytes: In<usize>, count: usize, _places: In<u64>,
-        _indices: In<usize>, _place_count: usize, flags: u64, on: Handle,
+        addresses: In<u64>, bytes: In<usize>, count: usize, places: In<u64>,
+        indices: In<usize>, place_count: usize, flags: u64, on: Handle,
     ) {
-        check_addresses(addresses, count, flags, on)
+        let places = (places, indices, place_count);
+        prefetch_all((addresses, bytes, count), places, flags, on)
     }
 
     // Memory that is discarded has any values: those that it had are some.
@@ -178,9 +209,10 @@ api! {
     }
 
     fn cuMemDiscardAndPrefetchBatchAsync | cuMemDiscardAndPrefetchBatchAsync_ptsz (
-        addresses: In<u64>, _bytes: In<usize>, count: usize, _places: In<u64>,
-        _indices: In<usize>, _place_count: usize, flags: u64, on: Handle,
+        addresses: In<u64>, bytes: In<usize>, count: usize, places: In<u64>,
+        indices: In<usize>, place_count: usize, flags: u64, on: Handle,
     ) {
-        check_addresses(addresses, count, flags, on)
+        let places = (places, indices, place_count);
+        prefetch_all((addresses, bytes, count), places, flags, on)
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::c_uint;
 use std::sync::Arc;
 
 use super::node::{self, SetParams};
+use crate::capture::check_legacy;
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::graph::Work;
@@ -48,6 +49,7 @@ fn check_sides(current: &Current, to: u64, from: u64, sides: Sides) -> Result {
 
 fn copy(to: u64, from: u64, bytes: usize, sides: Sides) -> Result {
     let current = current()?;
+    check_legacy(current.driver, current.handle)?;
     if bytes == 0 {
         return Ok(());
     }
@@ -56,12 +58,12 @@ fn copy(to: u64, from: u64, bytes: usize, sides: Sides) -> Result {
 }
 
 fn copy_async(to: u64, from: u64, bytes: usize, sides: Sides, on: Handle) -> Result {
-    let (current, stream) = stream::stream(on)?;
+    let (current, captured) = stream::target(on)?;
     if bytes == 0 {
         return Ok(());
     }
     check_sides(&current, to, from, sides)?;
-    let Some(captured) = stream.and_then(|stream| stream.captured()) else {
+    let Some(captured) = captured else {
         return current.driver.copy(to, from, bytes);
     };
     let side = |address| Volume::linear(Host::at_address(address), 0, 0);
@@ -89,11 +91,11 @@ fn set(
     (width, rows, pitch): (usize, usize, usize),
     on: Option<Handle>,
 ) -> Result {
-    let (current, stream) = stream::stream(on.unwrap_or(0))?;
+    let (current, captured) = stream::target(on.unwrap_or(0))?;
     if width == 0 || rows == 0 {
         return Ok(());
     }
-    let Some(captured) = stream.and_then(|stream| stream.captured()) else {
+    let Some(captured) = captured else {
         return current.driver.set(address, value, width, (rows, pitch));
     };
     let number = value
@@ -249,8 +251,8 @@ impl Volume {
 }
 
 pub(super) fn copy_3d(copy: Copy3d, on: Handle) -> Result {
-    let (current, stream) = stream::stream(on)?;
-    match stream.and_then(|stream| stream.captured()) {
+    let (current, captured) = stream::target(on)?;
+    match captured {
         None => rows_of(current.driver, copy)?(),
         Some(captured) => captured
             .append(current.driver, node::copy_of(copy)?)

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Once;
 
+use crate::capture::check_wait_for_all;
 use crate::code::{Code, Result};
 use crate::context::{self, Context, any_current, current};
 use crate::pointer::{Host, In, Out, Text};
@@ -298,11 +299,15 @@ api! {
         to.set(3020)
     }
 
-    fn cuCtxSynchronize() { current().map(drop) }
+    fn cuCtxSynchronize() {
+        let current = current()?;
+        check_wait_for_all(current.driver, current.handle)
+    }
 
-    fn cuCtxSynchronize_v2(context: Handle) {
-        let context = driver()?.contexts.get(context).map_err(|_| Code::INVALID_CONTEXT)?;
-        lock(&context.sticky).map_or(Ok(()), Err)
+    fn cuCtxSynchronize_v2(handle: Handle) {
+        let context = driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)?;
+        lock(&context.sticky).map_or(Ok(()), Err)?;
+        check_wait_for_all(driver()?, handle)
     }
 
     fn cuCtxGetLimit(to: Out<usize>, limit: c_uint) {

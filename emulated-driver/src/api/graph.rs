@@ -14,13 +14,15 @@ use super::copy::Copy3d;
 use super::kernel_node::{KernelParams, KernelParams2, in_place_of, kernel, kernel_2};
 use super::node::{HostParams, SetParams, child, copy, event, host, node, params, set};
 
-/// Flags that a graph can be instantiated with: free on launch, upload, and priorities of nodes.
-/// That for launches from a device is not among them.
-const FLAGS: u64 = 1 | 2 | 8;
+/// Flags that a graph can be instantiated with: free on launch, upload, launches from a device (the
+/// host launches it as well), and priorities of nodes.
+const FLAGS: u64 = 1 | 2 | 4 | 8;
+/// Those of free on launch and of launches from a device, which exclude each other.
+const EXCLUSIVE: u64 = 1 | 4;
 
 fn instantiate(to: Out<Handle>, graph: Handle, flags: u64) -> Result {
     let driver = current()?.driver;
-    if to.is_null() || flags & !FLAGS != 0 {
+    if to.is_null() || flags & !FLAGS != 0 || flags & EXCLUSIVE == EXCLUSIVE {
         return Err(Code::INVALID_VALUE);
     }
     let instance = driver.graphs.get(graph)?.nodes.instantiate(driver, flags)?;
@@ -63,13 +65,25 @@ pub(super) fn replace(handle: Handle, operation: Operation) -> Result {
     if own.kind != operation.kind {
         return Err(Code::INVALID_VALUE);
     }
-    *own = in_place_of(&own, operation)?;
-    Ok(())
+    let operation = in_place_of(&own, operation)?;
+    let replaced = std::mem::replace(&mut *own, operation);
+    let driver = driver()?;
+    replaced
+        .graphs
+        .iter()
+        .try_for_each(|graph| driver.destroy_graph(*graph))
 }
 
 pub(super) fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
-    let instance = driver()?.instances.get(instance)?;
-    let operation = in_place_of(&instance.operation(node)?, operation)?;
+    let driver = driver()?;
+    let instance = driver.instances.get(instance)?;
+    let mut operation = in_place_of(&instance.operation(node)?, operation)?;
+    // An instance runs the graph as it is now.
+    if let Some(child) = operation.child_graph() {
+        operation.graphs.clear();
+        operation.work = driver.graphs.get(child)?.nodes.work(driver)?;
+        driver.destroy_graph(child)?;
+    }
     instance.set(node, operation)
 }
 
@@ -117,15 +131,21 @@ fn change_edges(
     count: usize,
     present: bool,
 ) -> Result {
-    let nodes = driver()?.graphs.get(graph)?.nodes.clone();
+    let driver = driver()?;
+    let nodes = driver.graphs.get(graph)?.nodes.clone();
+    if !present {
+        nodes.check_no_memory(driver)?;
+    }
     (0..count).try_for_each(|index| nodes.set_edge(from.at(index)?, to.at(index)?, present))
 }
 
-/// `CUgraphExecUpdateResultInfo`: 0 success, 1 an error.
-fn update(instance: Handle, graph: Handle) -> Result {
+/// Updates an instance by a graph, and stores a `CUgraphExecUpdateResult`.
+fn update(instance: Handle, graph: Handle, result: Out<c_uint>) -> Result {
     let driver = driver()?;
     let nodes = driver.graphs.get(graph)?.nodes.clone();
-    driver.instances.get(instance)?.update(driver, &nodes)
+    let updated = driver.instances.get(instance)?.update(driver, &nodes);
+    result.set_optional(updated.err().map_or(0, |failure| failure as c_uint));
+    updated.map_err(|_| Code::GRAPH_EXEC_UPDATE_FAILURE)
 }
 
 api! {
@@ -137,16 +157,11 @@ api! {
     }
 
     fn cuGraphDestroy(graph: Handle) {
-        let driver = driver()?;
-        let removed = driver.graphs.remove(graph)?;
-        driver.nodes.retain(|node| !node.graph.is(&removed.nodes));
-        Ok(())
+        driver()?.destroy_graph(graph)
     }
 
     fn cuGraphClone(to: Out<Handle>, graph: Handle) {
-        let driver = driver()?;
-        let (nodes, originals) = driver.graphs.get(graph)?.nodes.duplicate(driver)?;
-        to.set(driver.graphs.insert(Graph { nodes, originals }))
+        to.set(driver()?.clone_graph(graph)?)
     }
 
     fn cuGraphNodeFindInClone(to: Out<Handle>, original: Handle, clone: Handle) {
@@ -199,7 +214,7 @@ api! {
     fn cuGraphAddChildGraphNode(
         to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize, inner: Handle,
     ) {
-        add(to, Place { graph, dependencies, count }, child(inner))
+        add(to, Place { graph, dependencies, count }, child(inner, 0))
     }
 
     fn cuGraphAddEventRecordNode(
@@ -237,9 +252,7 @@ api! {
     }
 
     fn cuGraphDestroyNode(handle: Handle) {
-        let removed = driver()?.nodes.remove(handle)?;
-        removed.graph.remove(handle);
-        Ok(())
+        driver()?.destroy_node(handle)
     }
 
     fn cuGraphGetNodes(graph: Handle, to: Out<Handle>, count: Out<usize>) {
@@ -318,7 +331,10 @@ api! {
 
     fn cuGraphHostNodeGetParams(handle: Handle, to: Out<HostParams>) { params(handle, to) }
 
-    fn cuGraphChildGraphNodeGetGraph(handle: Handle, to: Out<Handle>) { params(handle, to) }
+    fn cuGraphChildGraphNodeGetGraph(handle: Handle, to: Out<Handle>) {
+        let child = lock(&node(handle)?.operation).child_graph();
+        to.set(child.ok_or(Code::INVALID_VALUE)?)
+    }
 
     fn cuGraphMemcpyNodeSetParams(handle: Handle, params: In<Copy3d>) {
         replace(handle, copy(params)?)
@@ -361,21 +377,20 @@ api! {
     }
 
     fn cuGraphExecChildGraphNodeSetParams(instance: Handle, handle: Handle, graph: Handle) {
-        replace_in(instance, handle, child(graph)?)
+        replace_in(instance, handle, child(graph, 0)?)
     }
 
     fn cuGraphExecUpdate(
         instance: Handle, graph: Handle, error_node: Out<Handle>, result: Out<c_uint>,
     ) {
         error_node.set_optional(0);
-        let updated = update(instance, graph);
-        result.set_optional(c_uint::from(updated.is_err()));
-        updated
+        update(instance, graph, result)
     }
 
     fn cuGraphExecUpdate_v2(instance: Handle, graph: Handle, info: Out<[u64; 3]>) {
-        let updated = update(instance, graph);
-        info.set([u64::from(updated.is_err()), 0, 0])?;
+        let mut result = 0;
+        let updated = update(instance, graph, Out::of(&mut result));
+        info.set([u64::from(result), 0, 0])?;
         updated
     }
 

@@ -58,11 +58,11 @@ pub(super) fn submit_launch(
     on: Handle,
     values: impl FnOnce(&Function) -> Result<Values>,
 ) -> Result {
-    let (current, stream) = stream::stream(on)?;
+    let (current, captured) = stream::target(on)?;
     let function = current.driver.functions.get(handle)?;
     check(&current, &function, &config)?;
     let values = values(&function)?;
-    match stream.and_then(|stream| stream.captured()) {
+    match captured {
         None => launch::run(&current, &function, &config, &args_of(&values)),
         Some(captured) => {
             let driver = current.driver;

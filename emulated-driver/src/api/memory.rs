@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::advice::{Advice, DEVICE, HOST, Location};
+use crate::capture::check_unsafe_call;
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::memory::{Allocated, Kind};
@@ -12,6 +13,7 @@ use crate::state::{Handle, driver, lock};
 use crate::stream;
 
 fn allocate(current: &Current, bytes: usize, kind: Kind) -> Result<u64> {
+    check_unsafe_call(current.driver)?;
     let place = (current.context.device, current.handle, 0);
     current.driver.allocate(bytes as u64, kind, place)
 }
@@ -120,6 +122,15 @@ fn location(place: Location) -> Result<Location> {
     }
 }
 
+/// A prefetch of a range to a `CUmemLocation`.
+pub(super) fn prefetch(range: (u64, usize), place: u64) -> Result {
+    let place = location(unpack(place))?;
+    advise(range, |one| {
+        one.prefetch(place);
+        Ok(())
+    })
+}
+
 /// Keeps what is said of managed memory; other memory is where it is.
 fn advise((address, bytes): (u64, usize), change: impl Fn(&mut Advice) -> Result) -> Result {
     let found = find(address)?.ok_or(Code::INVALID_VALUE)?;
@@ -208,7 +219,11 @@ api! {
         to.set(allocate(&current, bytes, Kind::Managed)?)
     }
 
-    fn cuMemFree_v2(address: u64) { free(&current()?, address) }
+    fn cuMemFree_v2(address: u64) {
+        let current = current()?;
+        check_unsafe_call(current.driver)?;
+        free(&current, address)
+    }
 
     fn cuMemAllocHost_v2(to: Out<Host>, bytes: usize) { allocate_host(to, bytes, 0) }
 
@@ -221,6 +236,7 @@ api! {
 
     fn cuMemFreeHost(address: Host) {
         let current = current()?;
+        check_unsafe_call(current.driver)?;
         current.driver.release(address.address(), |kind| matches!(kind, Kind::Pinned(_)))
     }
 
@@ -312,14 +328,10 @@ api! {
         address: u64, bytes: usize, place: u64, flags: c_uint, on: Handle,
     ) {
         stream::stream(on)?;
-        let place = location(unpack(place))?;
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        advise((address, bytes), |one| {
-            one.prefetch(place);
-            Ok(())
-        })
+        prefetch((address, bytes), place)
     }
 
     fn cuMemAdvise(address: u64, bytes: usize, advice: c_uint, device: c_int) {

@@ -14,13 +14,16 @@ use crate::state::{Handle, driver};
 /// `CUjit_option`: info log, its size, error log, its size.
 const LOGS: [c_uint; 4] = [3, 4, 5, 6];
 
+/// Options of a load: how many, and their names and values where there are any.
+type Options = (c_uint, Option<In<c_uint>>, Option<In<Host>>);
+
 /// Loads an image, and writes what is wrong with it to the error log of the options.
 fn load(
+    current: &Current,
     to: Out<Handle>,
     image: Host,
-    (count, options, values): (c_uint, Option<In<c_uint>>, Option<In<Host>>),
+    (count, options, values): Options,
 ) -> Result {
-    let current = current()?;
     if image.is_null() || to.is_null() {
         return Err(Code::INVALID_VALUE);
     }
@@ -42,7 +45,7 @@ fn load(
             }
         }
     }
-    let loaded = load_image(&current, image, (Loading::Eager, max_registers));
+    let loaded = load_image(current, image, (Loading::Eager, max_registers));
     let message = loaded
         .as_ref()
         .err()
@@ -76,12 +79,24 @@ pub(crate) fn load_image(
     launch::load(current, &text, (loading, max_registers))
 }
 
-fn load_file(to: Out<Handle>, path: Text) -> Result {
+/// Where a library is loaded: it needs no current context, and is then in a primary one, which it
+/// retains.
+fn library_context() -> Result<Current> {
+    match current() {
+        Err(Code::INVALID_CONTEXT) => {
+            let driver = driver()?;
+            Current::of(driver, driver.retain_primary(0))
+        }
+        result => result,
+    }
+}
+
+fn load_file(current: &Current, to: Out<Handle>, path: Text) -> Result {
     let mut bytes = std::fs::read(path.get()?).map_err(|_| Code::FILE_NOT_FOUND)?;
     // PTX text in a file does not end in a null byte.
     bytes.push(0);
     let address = Host::at_address(bytes.as_ptr().expose_provenance() as u64);
-    load(to, address, (0, None, None))
+    load(current, to, address, (0, None, None))
 }
 
 pub(super) fn function(handle: Handle) -> Result<Arc<Function>> {
@@ -99,18 +114,30 @@ fn optional<T: Copy>(pointer: In<T>) -> Option<In<T>> {
     (!pointer.is_null()).then_some(pointer)
 }
 
+/// The function whose name is asked for: that of a null handle is no value.
+fn named(handle: Handle) -> Result<Arc<Function>> {
+    match handle {
+        0 => Err(Code::INVALID_VALUE),
+        _ => function(handle),
+    }
+}
+
 api! {
-    fn cuModuleLoadData(to: Out<Handle>, image: Host) { load(to, image, (0, None, None)) }
+    fn cuModuleLoadData(to: Out<Handle>, image: Host) {
+        load(&current()?, to, image, (0, None, None))
+    }
 
     fn cuModuleLoadDataEx(
         to: Out<Handle>, image: Host, count: c_uint, options: In<c_uint>, values: In<Host>,
     ) {
-        load(to, image, (count, optional(options), optional(values)))
+        load(&current()?, to, image, (count, optional(options), optional(values)))
     }
 
-    fn cuModuleLoadFatBinary(to: Out<Handle>, image: Host) { load(to, image, (0, None, None)) }
+    fn cuModuleLoadFatBinary(to: Out<Handle>, image: Host) {
+        load(&current()?, to, image, (0, None, None))
+    }
 
-    fn cuModuleLoad(to: Out<Handle>, path: Text) { load_file(to, path) }
+    fn cuModuleLoad(to: Out<Handle>, path: Text) { load_file(&current()?, to, path) }
 
     fn cuModuleUnload(module: Handle) {
         let driver = driver()?;
@@ -151,14 +178,14 @@ api! {
         to: Out<Handle>, image: Host, options: In<c_uint>, values: In<Host>, count: c_uint,
         _library_options: In<c_uint>, _library_values: In<Host>, _library_count: c_uint,
     ) {
-        load(to, image, (count, optional(options), optional(values)))
+        load(&library_context()?, to, image, (count, optional(options), optional(values)))
     }
 
     fn cuLibraryLoadFromFile(
         to: Out<Handle>, path: Text, _options: In<c_uint>, _values: In<Host>, _count: c_uint,
         _library_options: In<c_uint>, _library_values: In<Host>, _library_count: c_uint,
     ) {
-        load_file(to, path)
+        load_file(&library_context()?, to, path)
     }
 
     fn cuLibraryUnload(library: Handle) {
@@ -204,7 +231,7 @@ api! {
     }
 
     fn cuKernelGetName(to: Out<*const c_char>, kernel: Handle) {
-        to.set(leak(function(kernel)?.kernel.name()))
+        to.set(leak(named(kernel)?.kernel.name()))
     }
 
     fn cuKernelGetAttribute(to: Out<c_int>, attribute: c_uint, kernel: Handle, _device: c_int) {
@@ -223,6 +250,7 @@ api! {
     fn cuKernelGetParamInfo(
         kernel: Handle, index: usize, offset: Out<usize>, bytes: Out<usize>,
     ) {
+        current()?;
         let function = function(kernel)?;
         let param = function.kernel.params().get(index).ok_or(Code::INVALID_VALUE)?;
         offset.set_optional(param.offset as usize);
@@ -233,6 +261,7 @@ api! {
     fn cuFuncGetParamInfo(
         kernel: Handle, index: usize, offset: Out<usize>, bytes: Out<usize>,
     ) {
+        current()?;
         let function = function(kernel)?;
         let param = function.kernel.params().get(index).ok_or(Code::INVALID_VALUE)?;
         offset.set_optional(param.offset as usize);
@@ -265,7 +294,7 @@ api! {
     fn cuFuncGetModule(to: Out<Handle>, handle: Handle) { to.set(function(handle)?.module) }
 
     fn cuFuncGetName(to: Out<*const c_char>, handle: Handle) {
-        to.set(leak(function(handle)?.kernel.name()))
+        to.set(leak(named(handle)?.kernel.name()))
     }
 
     fn cuFuncIsLoaded(to: Out<c_uint>, handle: Handle) {

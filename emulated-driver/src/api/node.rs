@@ -27,8 +27,8 @@ pub struct SetParams {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct HostParams {
-    function: Option<unsafe extern "C" fn(*mut c_void)>,
-    argument: Host,
+    pub(super) function: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(super) argument: Host,
 }
 
 pub(crate) fn copy(params: In<Copy3d>) -> Result<Operation> {
@@ -71,7 +71,10 @@ pub(super) fn set_of(params: SetParams) -> Result<Operation> {
 }
 
 pub(super) fn host(params: In<HostParams>) -> Result<Operation> {
-    let params = params.get()?;
+    host_of(params.get()?)
+}
+
+pub(super) fn host_of(params: HostParams) -> Result<Operation> {
     let function = params.function.ok_or(Code::INVALID_VALUE)?;
     let callback = Callback::new(function, params.argument);
     let work = move || {
@@ -84,14 +87,15 @@ pub(super) fn host(params: In<HostParams>) -> Result<Operation> {
     })
 }
 
-pub(super) fn child(graph: Handle) -> Result<Operation> {
+/// A copy of a graph as a node (`CUgraphChildGraphNodeOwnership`), or the graph itself where it is
+/// moved.
+pub(super) fn child(graph: Handle, ownership: c_uint) -> Result<Operation> {
     let driver = current()?.driver;
-    let instance = driver.graphs.get(graph)?.nodes.instantiate(driver, 0)?;
-    let work = Arc::new(move || instance.run(driver));
-    Ok(Operation {
-        params: Some(Arc::new(Plain(graph))),
-        ..Operation::new(NodeKind::Graph, work)
-    })
+    match ownership {
+        0 => driver.clone_graph(graph).map(Operation::child),
+        1 => driver.graphs.get(graph).map(|_| Operation::child(graph)),
+        _ => Err(Code::INVALID_VALUE),
+    }
 }
 
 pub(super) fn event(handle: Handle, kind: NodeKind) -> Result<Operation> {

@@ -6,6 +6,7 @@ use super::launch::Launch;
 use super::module::function;
 use crate::code::{Code, Result};
 use crate::context::current;
+use crate::launch::MAX_DYNAMIC_SHARED;
 use crate::pointer::{In, Out};
 use crate::state::Handle;
 
@@ -81,7 +82,8 @@ api! {
         }
         let each = device.shared_of_multiprocessor() / blocks / 128 * 128;
         let own = device.reserved_shared() + function.kernel.static_shared_bytes() as i32;
-        let most = device.shared_optin_bytes() - function.kernel.static_shared_bytes() as i32;
+        // What the function may have: more only where it has asked for it.
+        let most = function.attribute(current.driver, MAX_DYNAMIC_SHARED)?;
         to.set((each - own).clamp(0, most) as usize)
     }
 

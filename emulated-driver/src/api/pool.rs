@@ -6,12 +6,17 @@ use super::any_node::{self, captured_allocation};
 use super::ipc::is_shareable;
 use super::memory::{free, store};
 use crate::code::{Code, Result};
-use crate::memory::{Kind, Pool};
+use crate::memory::{Kind, Pool, PoolKind};
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver, lock};
 use crate::stream;
 
+/// Kinds of allocations (`CUmemAllocationType`).
+const PINNED: c_uint = 1;
+const MANAGED: c_uint = 2;
+
 /// Places of a pool (`CUmemLocationType`).
+const NO_PLACE: c_int = 0;
 const DEVICE: c_int = 1;
 const HOST: c_int = 2;
 const NUMA_NODE: c_int = 3;
@@ -26,25 +31,34 @@ fn pool_of(device: usize) -> Result<Handle> {
     pools.get(device).copied().ok_or(Code::INVALID_DEVICE)
 }
 
-/// Which of the default pools belongs to a place, a `CUmemLocation`.
-fn index_of([place, device]: [c_int; 2]) -> Result<usize> {
-    let driver = driver()?;
-    match place {
-        DEVICE => Ok(driver.device(device)?.0),
-        HOST | NUMA_NODE | THIS_NUMA_NODE => Ok(driver.devices.len()),
+/// What the pools of a place are, by the kind of their allocations (`CUmemAllocationType`), and the
+/// number of a place's device.
+fn kind_of([place, device]: [c_int; 2], kind: c_uint) -> Result<(PoolKind, usize)> {
+    match (kind, place) {
+        (PINNED, DEVICE) => Ok((PoolKind::Device, driver()?.device(device)?.0)),
+        (PINNED, HOST | NUMA_NODE | THIS_NUMA_NODE) => Ok((PoolKind::Host, 0)),
+        // The place is where it had best be.
+        (MANAGED, DEVICE) => driver()?.device(device).map(|_| (PoolKind::Managed, 0)),
+        (MANAGED, NO_PLACE | HOST | NUMA_NODE | THIS_NUMA_NODE) => Ok((PoolKind::Managed, 0)),
         _ => Err(Code::INVALID_VALUE),
     }
+}
+
+/// Which of the default pools has memory of a kind.
+fn index_of((kind, device): (PoolKind, usize)) -> Result<usize> {
+    let devices = driver()?.devices.len();
+    Ok(match kind {
+        PoolKind::Device => device,
+        PoolKind::Host => devices,
+        PoolKind::Managed => devices + 1,
+    })
 }
 
 /// Makes a pool the one of its place (`CUmemLocation`).
 fn set_pool(index: usize, handle: Handle) -> Result {
     let driver = driver()?;
     let pool = driver.pools.get(handle)?;
-    let of_pool = match pool.is_of_host {
-        true => driver.devices.len(),
-        false => pool.device,
-    };
-    if of_pool != index {
+    if index_of((pool.kind, pool.device))? != index {
         return Err(Code::INVALID_VALUE);
     }
     lock(&driver.current_pools)[index] = handle;
@@ -52,7 +66,7 @@ fn set_pool(index: usize, handle: Handle) -> Result {
 }
 
 fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -> Result {
-    let (current, stream) = stream::stream(on)?;
+    let (current, captured) = stream::target(on)?;
     let handle = pool.map_or_else(|| pool_of(current.context.device), Ok)?;
     let pool = current.driver.pools.get(handle)?;
     if to.is_null() || pool.is_imported {
@@ -60,17 +74,19 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
     }
     let place = (pool.device, current.handle, handle);
     let driver = current.driver;
-    if let Some(captured) = stream.and_then(|stream| stream.captured()) {
+    if let Some(captured) = captured {
         let owner = (pool.device, current.handle);
         let (operation, address) = captured_allocation(owner, bytes as u64)?;
         captured.append(driver, operation)?;
         return to.set(address);
     }
-    let kind = match pool.is_of_host {
-        true => Kind::Pinned(0),
-        false => Kind::EmulatedDevice,
+    let kind = match pool.kind {
+        PoolKind::Host => Kind::Pinned(0),
+        PoolKind::Device => Kind::EmulatedDevice,
+        PoolKind::Managed => Kind::Managed,
     };
-    let address = driver.allocate(bytes as u64, kind, place)?;
+    // Unlike other allocations one of 0 bytes succeeds, and has an address to free.
+    let address = driver.allocate(bytes.max(1) as u64, kind, place)?;
     let now = driver.bytes_of_pool(pool.device, handle);
     lock(&pool.most)
         .iter_mut()
@@ -89,8 +105,8 @@ api! {
     }
 
     fn cuMemFreeAsync | cuMemFreeAsync_ptsz (address: u64, on: Handle) {
-        let (current, stream) = stream::stream(on)?;
-        match stream.and_then(|stream| stream.captured()) {
+        let (current, captured) = stream::target(on)?;
+        match captured {
             Some(captured) => {
                 let operation = any_node::free(address)?;
                 captured.append(current.driver, operation).map(drop)
@@ -108,16 +124,16 @@ api! {
         set_pool(driver()?.device(device)?.0, pool)
     }
 
-    fn cuMemGetDefaultMemPool(to: Out<Handle>, place: In<[c_int; 2]>, _kind: c_uint) {
-        to.set(driver()?.default_pools[index_of(place.get()?)?])
+    fn cuMemGetDefaultMemPool(to: Out<Handle>, place: In<[c_int; 2]>, kind: c_uint) {
+        to.set(driver()?.default_pools[index_of(kind_of(place.get()?, kind)?)?])
     }
 
-    fn cuMemGetMemPool(to: Out<Handle>, place: In<[c_int; 2]>, _kind: c_uint) {
-        to.set(pool_of(index_of(place.get()?)?)?)
+    fn cuMemGetMemPool(to: Out<Handle>, place: In<[c_int; 2]>, kind: c_uint) {
+        to.set(pool_of(index_of(kind_of(place.get()?, kind)?)?)?)
     }
 
-    fn cuMemSetMemPool(place: In<[c_int; 2]>, _kind: c_uint, pool: Handle) {
-        set_pool(index_of(place.get()?)?, pool)
+    fn cuMemSetMemPool(place: In<[c_int; 2]>, kind: c_uint, pool: Handle) {
+        set_pool(index_of(kind_of(place.get()?, kind)?)?, pool)
     }
 
     fn cuDeviceGetMemPool(to: Out<Handle>, device: c_int) {
@@ -125,14 +141,11 @@ api! {
     }
 
     fn cuMemPoolCreate(to: Out<Handle>, properties: In<[c_int; 4]>) {
-        let [_, handles, place, device] = properties.get()?;
+        let [kind, handles, place, device] = properties.get()?;
         let driver = driver()?;
         let is_shareable = is_shareable(handles)?;
-        let pool = match place {
-            DEVICE => Pool::new(driver.device(device)?.0, false),
-            HOST | NUMA_NODE | THIS_NUMA_NODE => Pool::new(0, true),
-            _ => return Err(Code::INVALID_VALUE),
-        };
+        let (kind, device) = kind_of([place, device], kind as c_uint)?;
+        let pool = Pool::new(device, kind);
         let pool = if is_shareable { pool.shareable() } else { pool };
         to.set(driver.pools.insert(pool))
     }
@@ -196,7 +209,7 @@ api! {
 
     fn cuMemPoolGetAccess(to: Out<c_uint>, pool: Handle, location: In<[c_int; 2]>) {
         let driver = driver()?;
-        let is_of_host = driver.pools.get(pool)?.is_of_host;
+        let is_of_host = driver.pools.get(pool)?.kind != PoolKind::Device;
         // Every device reads and writes the memory of a pool, and the host that of its own ones.
         let [place, device] = location.get()?;
         to.set(match place {

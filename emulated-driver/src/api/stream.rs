@@ -3,13 +3,14 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
-use super::node;
+use super::node::{self, HostParams};
+use crate::capture::{Captured, Mode, check_unsafe_call, exchange_mode};
 use crate::code::{Code, Result};
 use crate::context::current;
 use crate::graph::{NodeKind, Nodes};
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, driver, lock};
-use crate::stream::{self, Event, Stream, submit, synchronise};
+use crate::stream::{self, Event, Origin, Stream, submit, synchronise};
 
 /// A function of the program, and what it is called with.
 #[derive(Clone, Copy)]
@@ -47,14 +48,21 @@ fn create(to: Out<Handle>, flags: c_uint, priority: c_int) -> Result {
     to.set(current.driver.streams.insert(stream))
 }
 
-/// Status and identifier of a stream's capture: 0 for none, 1 for an active one.
-fn capture_info(handle: Handle, status: Out<c_uint>, id: Out<u64>) -> Result<Option<Nodes>> {
+/// `CUstreamCaptureStatus`: none, active, invalidated.
+fn capture_status(captured: &Option<Captured>) -> c_uint {
+    captured
+        .as_ref()
+        .map_or(0, |captured| 1 + c_uint::from(captured.is_invalid()))
+}
+
+/// Status and identifier of a stream's capture.
+fn capture_info(handle: Handle, status: Out<c_uint>, id: Out<u64>) -> Result<Option<Captured>> {
     let captured = stream::stream(handle)?
         .1
         .and_then(|stream| stream.captured());
-    status.set(c_uint::from(captured.is_some()))?;
+    status.set(capture_status(&captured))?;
     if let Some(captured) = &captured {
-        id.set_optional(captured.capture_id());
+        id.set_optional(captured.nodes().capture_id());
     }
     Ok(captured)
 }
@@ -67,37 +75,31 @@ struct CapturedInto {
     count: Out<usize>,
 }
 
-fn captured_into(handle: Handle, captured: Option<Nodes>, to: CapturedInto) -> Result {
+fn captured_into(handle: Handle, captured: Option<Captured>, to: CapturedInto) -> Result {
     let (Some(captured), Some(stream)) = (captured, stream::stream(handle)?.1) else {
         return Ok(());
     };
-    let driver = driver()?;
-    to.graph
-        .set_optional(stream.captured_graph(driver, &captured));
-    let last = captured.captured_dependencies();
+    to.graph.set_optional(driver()?.graph_of(captured.nodes()));
+    let last = captured.dependencies();
     to.count.set_optional(last.len());
-    to.nodes.set_optional(stream.last_nodes(last));
-    // Without data, all edges are plain ones.
-    to.data.set_optional(std::ptr::null());
+    let (nodes, data) = stream.last_nodes(last);
+    to.nodes.set_optional(nodes);
+    to.data.set_optional(data);
     Ok(())
 }
 
-/// Whether the nodes are added or replace the others (`CUstreamUpdateCaptureDependencies_flags`)
-/// makes no difference: all that was captured comes before the next node.
+/// The nodes are added or replace the others (`CUstreamUpdateCaptureDependencies_flags`).
 fn update_dependencies(
     handle: Handle,
     (nodes, count): (In<Handle>, usize),
     flags: c_uint,
 ) -> Result {
-    let captured = stream::stream(handle)?
-        .1
-        .and_then(|stream| stream.captured());
-    let captured = captured.ok_or(Code::ILLEGAL_STATE)?;
+    let captured = stream::captured(handle)?.ok_or(Code::ILLEGAL_STATE)?;
     if flags > 1 {
         return Err(Code::INVALID_VALUE);
     }
     let nodes: Result<Vec<Handle>> = (0..count).map(|index| nodes.at(index)).collect();
-    captured.await_nodes(&nodes?)
+    captured.await_nodes(&nodes?, flags == 0)
 }
 
 /// How a stream waits for a value (`CUstreamWaitValue_flags`).
@@ -271,18 +273,17 @@ api! {
     fn cuLaunchHostFunc | cuLaunchHostFunc_ptsz (
         handle: Handle, function: Option<unsafe extern "C" fn(*mut c_void)>, argument: Host,
     ) {
-        let function = function.ok_or(Code::INVALID_VALUE)?;
-        let callback = Callback { function, argument };
-        submit(handle, NodeKind::Host, Arc::new(move || {
-            callback.call();
-            Ok(())
-        }))
+        let operation = node::host_of(HostParams { function, argument })?;
+        match stream::target(handle)? {
+            (current, Some(captured)) => captured.append(current.driver, operation).map(drop),
+            (_, None) => (operation.work)(),
+        }
     }
 
-    fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz (handle: Handle, _mode: c_uint) {
+    fn cuStreamBeginCapture_v2 | cuStreamBeginCapture_v2_ptsz (handle: Handle, mode: c_uint) {
         // The legacy default stream cannot be captured.
         let stream = stream::stream(handle)?.1.ok_or(Code::STREAM_CAPTURE_UNSUPPORTED)?;
-        stream.begin_capture(Nodes::default())
+        stream.begin_capture(Nodes::default(), Mode::new(mode)?, Origin::NewGraph)
     }
 
     fn cuStreamBeginCapture
@@ -304,7 +305,7 @@ api! {
 
     fn cuStreamIsCapturing | cuStreamIsCapturing_ptsz (handle: Handle, status: Out<c_uint>) {
         let captured = stream::stream(handle)?.1.and_then(|stream| stream.captured());
-        status.set(c_uint::from(captured.is_some()))
+        status.set(capture_status(&captured))
     }
 
     fn cuStreamGetCaptureInfo
@@ -330,11 +331,11 @@ api! {
 
     fn cuStreamBeginCaptureToGraph | cuStreamBeginCaptureToGraph_ptsz (
         handle: Handle, graph: Handle, nodes: In<Handle>, _data: In<u64>, count: usize,
-        _mode: c_uint,
+        mode: c_uint,
     ) {
         let stream = stream::stream(handle)?.1.ok_or(Code::STREAM_CAPTURE_UNSUPPORTED)?;
-        stream.begin_capture(driver()?.graphs.get(graph)?.nodes.clone())?;
-        stream.set_captured_graph(graph);
+        let into = driver()?.graphs.get(graph)?.nodes.clone();
+        stream.begin_capture(into, Mode::new(mode)?, Origin::OwnGraph)?;
         update_dependencies(handle, (nodes, count), 1)
     }
 
@@ -405,8 +406,7 @@ api! {
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<c_uint>) {
-        // Modes restrict calls that are safe here: the one before was the default, global.
-        mode.set(0)
+        mode.set(exchange_mode(Mode::new(mode.get()?)?) as c_uint)
     }
 
     fn cuEventCreate(to: Out<Handle>, flags: c_uint) {
@@ -433,18 +433,11 @@ api! {
     }
 
     fn cuEventQuery(event: Handle) {
-        match stream::event(event)?.is_captured() {
-            true => Err(Code::CAPTURED_EVENT),
-            false => Ok(()),
-        }
+        stream::event(event)?.check_not_captured()?;
+        check_unsafe_call(driver()?)
     }
 
-    fn cuEventSynchronize(event: Handle) {
-        match stream::event(event)?.is_captured() {
-            true => Err(Code::CAPTURED_EVENT),
-            false => Ok(()),
-        }
-    }
+    fn cuEventSynchronize(event: Handle) { stream::event(event)?.check_not_captured() }
 
     fn cuEventElapsedTime(to: Out<f32>, start: Handle, end: Handle) { elapsed(to, start, end) }
 

@@ -81,4 +81,10 @@ api! {
         }
         to.set(tensor_map((kind, rank), address, (extents, strides, boxes), swizzle)?)
     }
+
+    fn cuTensorMapReplaceAddress(map: Out<[u8; 128]>, address: u64) {
+        let found = TensorMap::from_bytes(&map.get()?).filter(|_| address.is_multiple_of(16));
+        let replaced = TensorMap { address, ..found.ok_or(Code::INVALID_VALUE)? };
+        map.set(replaced.to_bytes().ok_or(Code::INVALID_VALUE)?)
+    }
 }

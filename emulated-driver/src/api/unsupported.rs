@@ -94,7 +94,7 @@ unsupported! {
     cuProfilerInitialize cuSignalExternalSemaphoresAsync cuSignalExternalSemaphoresAsync_ptsz
     cuStreamBeginCaptureToCig cuStreamBeginRecaptureToGraph cuStreamEndCaptureToCig
     cuStreamGetDevResource cuStreamGetGreenCtx cuTensorMapEncodeIm2col
-    cuTensorMapEncodeIm2colWide cuTensorMapReplaceAddress cuTexRefGetAddress cuTexRefSetAddress
-    cuTexRefSetAddress2D cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
+    cuTensorMapEncodeIm2colWide cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D
+    cuVDPAUCtxCreate cuVDPAUCtxCreate_v2 cuVDPAUGetDevice
     cuWaitExternalSemaphoresAsync cuWaitExternalSemaphoresAsync_ptsz
 }

@@ -134,3 +134,53 @@ fn pools_tell_what_is_used_and_was_at_most() {
     assert_eq!(now, default);
     assert_eq!(call!(cuMemPoolDestroy(default => Handle)), 1);
 }
+
+#[test]
+fn pools_have_managed_memory_and_batches_prefetch_it() {
+    context();
+    // Managed memory has no place by default.
+    let (mut pool, place) = (NONE, [0, 0]);
+    let (to, from): (*mut Handle, *const [c_int; 2]) = (&mut pool, &place);
+    let code = call!(cuMemGetMemPool(
+        to => *mut Handle, from => *const [c_int; 2], 2 => c_uint
+    ));
+    assert_eq!(code, 0);
+    let mut ranges = [0u64; 3];
+    for (range, bytes) in ranges.iter_mut().zip([4096usize, 4096, 0]) {
+        let to: *mut u64 = range;
+        let code = call!(cuMemAllocFromPoolAsync(
+            to => *mut u64, bytes => usize, pool => Handle, NONE => Handle
+        ));
+        assert_eq!(code, 0);
+        assert_ne!(*range, 0);
+    }
+    let value: *mut u32 = std::ptr::with_exposed_provenance_mut(ranges[0] as usize);
+    // SAFETY: managed memory is the host's too.
+    unsafe { value.write(3) };
+    let mut found = [0];
+    assert_eq!((download(ranges[0], &mut found), found), (0, [3]));
+
+    let bytes = [4096usize; 2];
+    // The host, and the first device.
+    let (places, indices) = ([[2, 0], [1, 0]], [0usize, 1]);
+    let prefetch = |indices: &[usize; 2]| {
+        call!(cuMemPrefetchBatchAsync(
+            ranges.as_ptr() => *const u64, bytes.as_ptr() => *const usize, 2 => usize,
+            places.as_ptr() => *const [c_int; 2], indices.as_ptr() => *const usize, 2 => usize,
+            0 => u64, NONE => Handle
+        ))
+    };
+    assert_eq!((prefetch(&[1, 0]), prefetch(&[0, 2])), (1, 1));
+    assert_eq!(prefetch(&indices), 0);
+    for (range, expected) in ranges.into_iter().zip([-1, 0]) {
+        let mut last = 9;
+        let to: *mut c_int = &mut last;
+        // CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION.
+        let code = call!(cuMemRangeGetAttribute(
+            to => *mut c_int, 4 => usize, 4 => c_uint, range => u64, 4096 => usize
+        ));
+        assert_eq!((code, last), (0, expected));
+    }
+    let code = call!(cuMemFreeAsync(ranges[2] => u64, NONE => Handle));
+    assert_eq!(code, 0);
+}

@@ -259,7 +259,7 @@ fn captured_nodes_have_parameters() {
     let to: *mut Handle = &mut stream;
     assert_eq!(call!(cuStreamCreate(to => *mut Handle, 1 => c_uint)), 0);
     assert_eq!(
-        call!(cuStreamBeginCapture_v2(stream => Handle, 0 => c_uint)),
+        call!(cuStreamBeginCapture_v2(stream => Handle, THREAD_LOCAL => c_uint)),
         0
     );
     for (buffer, value) in [(buffers[0], 7u32), (buffers[1], 0x0102_0304)] {
@@ -385,7 +385,7 @@ fn captures_have_a_number_and_external_events_are_nodes() {
     let (first, second, fork, start, end) = (stream(), stream(), event(), event(), event());
     assert_eq!(number(first).0, 0);
     assert_eq!(
-        call!(cuStreamBeginCapture_v2(first => Handle, 0 => c_uint)),
+        call!(cuStreamBeginCapture_v2(first => Handle, THREAD_LOCAL => c_uint)),
         0
     );
     let (status, id) = number(first);
@@ -396,12 +396,12 @@ fn captures_have_a_number_and_external_events_are_nodes() {
     assert_eq!(record(start, first, 2), 1);
     assert_eq!(record(start, first, 1), 0);
     assert_eq!(record(end, first, 1), 0);
-    // It was not recorded yet, and is none of the capture's.
-    assert_eq!(call!(cuEventQuery(start => Handle)), 0);
     let mut graph = NONE;
     let to: *mut Handle = &mut graph;
     let code = call!(cuStreamEndCapture(first => Handle, to => *mut Handle));
     assert_eq!(code, 0);
+    // It was not recorded yet, and is none of the capture's.
+    assert_eq!(call!(cuEventQuery(start => Handle)), 0);
     let (code, instance) = instantiate(graph);
     assert_eq!(code, 0);
     let elapsed = || {

@@ -2,6 +2,32 @@
 
 use super::*;
 
+/// A tensor map whose address is replaced is the one that is made with that address.
+#[test]
+fn the_address_of_a_tensor_map_is_replaced() {
+    context();
+    let (first, second) = (alloc(4096), alloc(4096));
+    let (extents, strides, boxes, steps) = ([16u64, 16], [64u64], [8u32, 8], [1u32, 1]);
+    let mut maps = [[0u64; 16]; 2];
+    let [made, expected] = maps.each_mut().map(|map| map.as_mut_ptr());
+    for (map, address) in [(made, first), (expected, second)] {
+        let code = call!(cuTensorMapEncodeTiled(
+            map => *mut u64, 7 => c_uint, 2 => c_uint, address => u64,
+            extents.as_ptr() => *const u64, strides.as_ptr() => *const u64,
+            boxes.as_ptr() => *const u32, steps.as_ptr() => *const u32, 0 => c_uint, 0 => c_uint,
+            0 => c_uint, 0 => c_uint
+        ));
+        assert_eq!(code, 0);
+    }
+    let replace = |address: u64| {
+        call!(cuTensorMapReplaceAddress(
+            made => *mut u64, address => u64
+        ))
+    };
+    assert_eq!((replace(second + 8), replace(second)), (1, 0));
+    assert_eq!(maps[0], maps[1]);
+}
+
 const READ: &str = r#"
 .version 7.0
 .target sm_70

@@ -71,6 +71,8 @@ macro_rules! call {
 }
 
 mod batches;
+mod captures;
+mod child_graphs;
 mod contexts;
 mod cooperative;
 mod errors;
@@ -149,5 +151,9 @@ fn launch(function: Handle, stream: Handle, addresses: [u64; 3], n: u32) -> u32 
         none => Handle
     ))
 }
+
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`: the tests are threads of one process, and what the others
+/// do must not be forbidden.
+const THREAD_LOCAL: c_uint = 1;
 
 const NONE: Handle = std::ptr::null_mut();

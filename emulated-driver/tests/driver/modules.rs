@@ -122,3 +122,70 @@ fn the_address_of_a_variable_is_one_of_a_device() {
     );
     assert_eq!((base, range), (address, bytes));
 }
+
+/// A library belongs to no context: it is there for the primary one that comes after it.
+#[test]
+fn a_library_needs_no_current_context() {
+    assert_eq!(call!(cuInit(0 => c_uint)), 0);
+    assert_eq!(call!(cuCtxSetCurrent(NONE => Handle)), 0);
+    let text = CString::new(ADD).expect("no null byte");
+    let (mut library, mut kernel, mut primary) = (NONE, NONE, NONE);
+    let to: *mut Handle = &mut library;
+    let load = |text: &CString| {
+        call!(cuLibraryLoadData(
+            to => *mut Handle, text.as_ptr() => *const c_char, NONE => Handle, NONE => Handle,
+            0 => c_uint, NONE => Handle, NONE => Handle, 0 => c_uint
+        ))
+    };
+    assert_eq!(load(&text), 0);
+    let (to, name): (*mut Handle, _) = (&mut kernel, c"add".as_ptr());
+    let code = call!(cuLibraryGetKernel(
+        to => *mut Handle, library => Handle, name => *const c_char
+    ));
+    assert_eq!(code, 0);
+    // What a kernel's parameters are is asked for in a context, and a module is loaded in one.
+    let (mut offset, mut bytes) = (9usize, 9usize);
+    let places: [*mut usize; 2] = [&mut offset, &mut bytes];
+    let second = || {
+        call!(cuKernelGetParamInfo(
+            kernel => Handle, 1 => usize, places[0] => *mut usize, places[1] => *mut usize
+        ))
+    };
+    assert_eq!(second(), 201);
+    assert_eq!(self::load(ADD).0, 201);
+    let to: *mut Handle = &mut primary;
+    let code = call!(cuDevicePrimaryCtxRetain(to => *mut Handle, 0 => c_int));
+    assert_eq!((code, call!(cuCtxSetCurrent(primary => Handle))), (0, 0));
+    assert_eq!((second(), offset, bytes), (0, 8, 8));
+    let buffers = [alloc(4), alloc(4), alloc(4)];
+    assert_eq!((upload(buffers[0], &[1]), upload(buffers[1], &[2])), (0, 0));
+    assert_eq!(launch(kernel, NONE, buffers, 1), 0);
+    let mut found = [0];
+    assert_eq!((download(buffers[2], &mut found), found), (0, [7]));
+}
+
+/// A block has dynamic shared memory for what the function may have, and not for what is there.
+#[test]
+fn occupancy_counts_what_a_function_may_have() {
+    context();
+    let add = function(load(ADD).1, c"add").1;
+    let mut bytes = 9usize;
+    let to: *mut usize = &mut bytes;
+    let available = || {
+        let code = call!(cuOccupancyAvailableDynamicSMemPerBlock(
+            to => *mut usize, add => Handle, 1 => c_int, 64 => c_int
+        ));
+        // SAFETY: the pointer is to a local variable.
+        (code, unsafe { to.read() })
+    };
+    assert_eq!(available(), (0, 48 << 10));
+    // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+    let code = call!(cuFuncSetAttribute(
+        add => Handle, 8 => c_uint, 100 << 10 => c_int
+    ));
+    assert_eq!((code, available()), (0, (0, 100 << 10)));
+    let mut name: *const c_char = std::ptr::null();
+    let to: *mut *const c_char = &mut name;
+    let code = call!(cuFuncGetName(to => *mut *const c_char, NONE => Handle));
+    assert_eq!(code, 1);
+}
