@@ -247,8 +247,6 @@ pub(crate) enum Op {
     Matrix(u32),
     /// `wgmma.commit_group`.
     WarpgroupCommit,
-    /// `wgmma.wait_group`: waits for all but this number of the newest groups.
-    WarpgroupWait(u32),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
     /// Index into `Program::textures`.

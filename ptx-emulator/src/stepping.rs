@@ -102,6 +102,8 @@ pub enum LaneState {
     },
     /// They wait for the barrier of the cluster.
     Cluster,
+    /// They wait for MMAs of the other warps of their warpgroup (`wgmma.wait_group`).
+    Warpgroup,
 }
 
 /// Lanes of a warp that are at one instruction.

@@ -25,6 +25,7 @@ pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
         Terminator::BarrierObject(object) => ([Some(object.next), None], &[]),
         Terminator::BulkCopy(copy) => ([Some(copy.next), None], &[]),
         Terminator::BulkWait { next, .. }
+        | Terminator::WarpgroupWait { next, .. }
         | Terminator::ClusterArrive { next }
         | Terminator::ClusterWait { next } => ([Some(*next), None], &[]),
         Terminator::Return | Terminator::Exit | Terminator::Trap => ([None, None], &[]),
@@ -95,6 +96,7 @@ pub(super) fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
         Terminator::BarrierObject(object) => object.next = map(object.next),
         Terminator::BulkCopy(copy) => copy.next = map(copy.next),
         Terminator::BulkWait { next, .. }
+        | Terminator::WarpgroupWait { next, .. }
         | Terminator::ClusterArrive { next }
         | Terminator::ClusterWait { next } => *next = map(*next),
         Terminator::Return | Terminator::Exit | Terminator::Trap => {}

@@ -295,7 +295,7 @@ impl Visit<'_> {
                 }
             }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
-            Op::WarpgroupCommit | Op::WarpgroupWait(_) | Op::BulkCommit => {}
+            Op::WarpgroupCommit | Op::BulkCommit => {}
         }
     }
 
@@ -468,6 +468,7 @@ impl Visit<'_> {
                 }
             }
             Terminator::BulkWait { .. }
+            | Terminator::WarpgroupWait { .. }
             | Terminator::ClusterArrive { .. }
             | Terminator::ClusterWait { .. }
             | Terminator::Jump(_)

@@ -4,7 +4,9 @@ use super::async_copy::group_count;
 use super::builder::Builder;
 use super::matrix::{check_selector, float_inputs, integer_inputs, parse_shape, sums};
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Wgmma, WgmmaA};
+use crate::ir::{
+    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Terminator, Wgmma, WgmmaA,
+};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -28,7 +30,8 @@ impl Builder<'_, '_> {
         match (waits, commits) {
             (true, _) => {
                 let newest = group_count(operands)?;
-                self.emit(Op::WarpgroupWait(newest));
+                let next = self.new_block();
+                self.end_block(Terminator::WarpgroupWait { newest, next }, true, next);
             }
             (_, true) => self.emit(Op::WarpgroupCommit),
             // MMAs are executed when they are issued, in order.

@@ -44,7 +44,6 @@ impl<O: EventSink> Run<'_, '_, O> {
             Op::Matrix(index) => return self.matrix(index, mask),
             Op::AsyncCopy(index) => return self.async_copy(index, mask),
             Op::WarpgroupCommit => self.warpgroup_commit(),
-            Op::WarpgroupWait(newest) => self.warpgroup_wait(newest),
             Op::BulkCommit => {
                 for lane in lanes(mask) {
                     self.bulk_groups[lane] += 1;

@@ -71,6 +71,9 @@ impl<O: EventSink> Worker<'_, '_, O> {
             self.warps[index].poll_again();
         }
         self.polls.forget_loads();
+        if self.warps[index].wgmmas.waits {
+            self.release_by_warpgroup(index);
+        }
         while let Some((at, limit)) = self.warps[index].choose(program) {
             if self.observer.steps()
                 && let Some(turn) = self.pause(index, at)
@@ -299,6 +302,10 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 let outcome = self.wait_for_stores(index, split.mask, *newest);
                 self.warps[index].splits[at].block = *next;
                 outcome
+            }
+            Terminator::WarpgroupWait { newest, .. } => {
+                self.wait_for_warpgroup(index, at, *newest);
+                Ok(())
             }
             // The inner loop follows these itself.
             Terminator::Jump(_) | Terminator::Branch { .. } => Ok(()),

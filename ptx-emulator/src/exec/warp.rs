@@ -51,6 +51,8 @@ pub(crate) enum State {
     Phase(u64),
     /// The barrier of the cluster.
     Cluster,
+    /// This number of groups of MMAs of the warpgroup.
+    Warpgroup(u32),
     /// In a cooperative launch, what other blocks may write: until the next turn of the warp.
     Polled,
 }
@@ -60,7 +62,12 @@ impl State {
     fn is_parked(self) -> bool {
         matches!(
             self,
-            State::Barrier(_) | State::Phase(_) | State::Cluster | State::Polled | State::Met
+            State::Barrier(_)
+                | State::Phase(_)
+                | State::Cluster
+                | State::Warpgroup(_)
+                | State::Polled
+                | State::Met
         )
     }
 }
@@ -435,7 +442,11 @@ impl Warp {
         if let [split] = self.splits.as_mut_slice() {
             match split.state {
                 State::Ready => return Some((0, u32::MAX)),
-                State::Barrier(_) | State::Phase(_) | State::Cluster | State::Polled => {
+                State::Barrier(_)
+                | State::Phase(_)
+                | State::Cluster
+                | State::Warpgroup(_)
+                | State::Polled => {
                     split.turns = 0;
                     return None;
                 }

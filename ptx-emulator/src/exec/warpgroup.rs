@@ -1,10 +1,15 @@
 //! `wgmma.mma_async`: MMAs whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
 //! Level Matrix Multiply-Accumulate").
 //!
-//! Each warp of a warpgroup computes 16 of the 64 rows independently of the others. An MMA is
-//! executed when it is issued. Observers see what it reads then, and again when it is waited for,
-//! since until then it may be read.
+//! Each warp of a warpgroup computes 16 of the 64 rows. An MMA is executed when it is issued.
+//! Observers see what it reads then, and again when it is waited for, since until then it may be
+//! read.
+//!
+//! Groups of MMAs are those of the warpgroup: `wgmma.wait_group` waits until all four warps have
+//! issued theirs. Kernels rely on it where one thread of a warpgroup tells a producer that a stage
+//! may be filled again, as CUTLASS's pipelines do.
 
+use super::block::Worker;
 use super::integer_matrix::{accumulate, dot};
 use super::matrix::Products;
 use super::run::{Outcome, RawFault, Run};
@@ -13,11 +18,16 @@ use super::tensor_sum::{
     Factor, Factors, Kind, Line, TILE_COLUMNS, Tile, any_dot_product, dot_product, is_special,
 };
 use super::vector::LANES;
+use super::warp::{State, Warp};
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Wgmma, WgmmaA};
-use crate::observer::{EventSink, Issuer, Progress};
+use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Terminator, Wgmma, WgmmaA};
+use crate::observer::{AsyncAccess, Event, EventSink, Issuer, Progress, WarpContext};
 use crate::tensor_map::TensorSwizzle;
+use std::ops::Range;
+
+/// Warps of a warpgroup.
+const WARPS: usize = 4;
 
 /// Rows of a warp.
 const ROWS: usize = 16;
@@ -45,12 +55,15 @@ pub(super) struct PendingReads {
 pub(crate) struct WgmmaQueue {
     pending: Vec<PendingReads>,
     committed: u32,
+    /// Whether lanes wait for the warpgroup: [`State::Warpgroup`].
+    pub(super) waits: bool,
 }
 
 impl WgmmaQueue {
     pub(crate) fn clear(&mut self) {
         self.pending.clear();
         self.committed = 0;
+        self.waits = false;
     }
 }
 
@@ -175,7 +188,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         if O::ASYNC_ACCESSES {
             chunks.sort_unstable();
             chunks.dedup();
-            self.observe_chunks(&chunks, Progress::Issued);
+            self.observe_issue(&chunks);
             let (info, group) = (self.info, self.wgmmas.committed);
             self.wgmmas.pending.push(PendingReads {
                 info,
@@ -280,32 +293,108 @@ impl<O: EventSink> Run<'_, '_, O> {
         self.wgmmas.committed += 1;
     }
 
-    /// `wgmma.wait_group`: the reads of all groups but the `newest` are complete.
-    pub(super) fn warpgroup_wait(&mut self, newest: u32) {
+    /// Reports what the tensor core reads of shared memory for the warp.
+    fn observe_issue(&mut self, chunks: &[u64]) {
+        for (mask, addresses) in rows_of(chunks) {
+            let (kind, bytes) = (AccessKind::Load, CHUNK as u32);
+            let lanes = (mask, &addresses);
+            self.observe_async(kind, bytes, lanes, Issuer::Warp, Progress::Issued);
+        }
+    }
+}
+
+/// Chunks as the accesses of warps: masks of lanes, and their addresses.
+fn rows_of(chunks: &[u64]) -> impl Iterator<Item = (u32, [u64; LANES])> {
+    chunks.chunks(LANES).map(|chunks| {
+        let address = |lane| chunks.get(lane).copied().unwrap_or_default();
+        let mask = u32::MAX >> (LANES - chunks.len());
+        (mask, std::array::from_fn(address))
+    })
+}
+
+impl<O: EventSink> Worker<'_, '_, O> {
+    /// `wgmma.wait_group`: waits for all but the `newest` groups of the warpgroup.
+    pub(super) fn wait_for_warpgroup(&mut self, index: usize, at: usize, newest: u32) {
+        let warp = &mut self.warps[index];
+        let groups = warp.wgmmas.committed.saturating_sub(newest);
+        warp.splits[at].state = State::Warpgroup(groups);
+        warp.wgmmas.waits = true;
+        self.release_by_warpgroup(index);
+    }
+
+    /// Releases the lanes of a warp whose groups the other warps of the warpgroup have issued too.
+    pub(super) fn release_by_warpgroup(&mut self, index: usize) {
+        let first = index / WARPS * WARPS;
+        let warpgroup = first..self.warps.len().min(first + WARPS);
+        let mut waits = false;
+        for at in 0..self.warps[index].splits.len() {
+            let State::Warpgroup(groups) = self.warps[index].splits[at].state else {
+                continue;
+            };
+            let others = &self.warps[warpgroup.clone()];
+            let has_issued = |warp: &Warp| warp.live == 0 || warp.wgmmas.committed >= groups;
+            if !others.iter().all(has_issued) {
+                waits = true;
+                continue;
+            }
+            self.observe_completion(index, warpgroup.clone(), groups);
+            let program = self.program();
+            let split = &mut self.warps[index].splits[at];
+            split.state = State::Ready;
+            let block = &program.blocks[split.block as usize];
+            if let Terminator::WarpgroupWait { next, .. } = block.terminator {
+                split.block = next;
+            }
+        }
+        self.warps[index].wgmmas.waits = waits;
+    }
+
+    /// Reports that the first `groups` groups of a warpgroup are complete, for which the warp
+    /// `index` has waited.
+    fn observe_completion(&mut self, index: usize, warpgroup: Range<usize>, groups: u32) {
         if !O::ASYNC_ACCESSES {
             return;
         }
-        let committed = self.wgmmas.committed;
-        let pending = std::mem::take(&mut self.wgmmas.pending);
-        for reads in pending {
-            if u64::from(reads.group) + u64::from(newest) >= u64::from(committed) {
-                self.wgmmas.pending.push(reads);
-                continue;
+        let mut is_first = false;
+        for warp in warpgroup {
+            let pending = &mut self.warps[warp].wgmmas.pending;
+            let complete: Vec<_> = pending
+                .extract_if(.., |reads| reads.group < groups)
+                .collect();
+            is_first |= !complete.is_empty();
+            for reads in complete {
+                for (mask, addresses) in rows_of(&reads.chunks) {
+                    let access = (AccessKind::Load, CHUNK as u32, false);
+                    let by = (warp, reads.info);
+                    let (context, access) =
+                        self.access(by, Space::Shared, access, (mask, &addresses));
+                    let access = AsyncAccess {
+                        access,
+                        issuer: Issuer::Warp,
+                        progress: Progress::Waited,
+                    };
+                    self.observer.notify(Event::AsyncAccess {
+                        warp: &context,
+                        access: &access,
+                    });
+                }
             }
-            let own = std::mem::replace(&mut self.info, reads.info);
-            self.observe_chunks(&reads.chunks, Progress::Waited);
-            self.info = own;
         }
-    }
-    /// Reports what the tensor core reads of shared memory for the warp.
-    fn observe_chunks(&mut self, chunks: &[u64], progress: Progress) {
-        for chunks in chunks.chunks(LANES) {
-            let addresses =
-                std::array::from_fn(|lane| chunks.get(lane).copied().unwrap_or_default());
-            let lanes = (u32::MAX >> (LANES - chunks.len()), &addresses);
-            let (kind, bytes) = (AccessKind::Load, CHUNK as u32);
-            self.observe_async(kind, bytes, lanes, Issuer::Warp, progress);
-        }
+        let frame = self.warps[index]
+            .splits
+            .first()
+            .map_or(0, |split| split.frame);
+        let context = WarpContext {
+            kernel: self.launch.kernel,
+            block: self.block,
+            warp: index as u32,
+            rank: self.rank,
+            calls: self.calls(index, frame),
+        };
+        self.observer.notify(Event::WarpgroupWait {
+            warp: &context,
+            is_first,
+        });
     }
 }
 

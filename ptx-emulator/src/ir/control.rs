@@ -36,6 +36,11 @@ pub(crate) enum Terminator {
         newest: u32,
         next: u32,
     },
+    /// `wgmma.wait_group`: waits for all but this number of the newest groups of the warpgroup.
+    WarpgroupWait {
+        newest: u32,
+        next: u32,
+    },
 }
 
 /// A call of a `.func`; arguments and results are copied word by word.

@@ -174,6 +174,14 @@ pub enum Event<'a> {
         /// The access.
         access: &'a AsyncAccess<'a>,
     },
+    /// A warp has waited for groups of MMAs of its warpgroup (`wgmma.wait_group`).
+    WarpgroupWait {
+        /// The warp.
+        warp: &'a WarpContext<'a>,
+        /// Whether it is the first of its warpgroup to do so: what precedes are the accesses of
+        /// these groups, by whichever warp.
+        is_first: bool,
+    },
     /// Lanes are about to execute a fence (`fence`, `membar`) of any kind.
     Fence {
         /// The warp.
@@ -277,7 +285,7 @@ impl Event<'_> {
             Event::Instruction { .. } => Interest::INSTRUCTION,
             Event::PredicatedOff { .. } => Interest::PREDICATED_OFF,
             Event::Access { .. } => Interest::ACCESS,
-            Event::AsyncAccess { .. } => Interest::ASYNC_ACCESS,
+            Event::AsyncAccess { .. } | Event::WarpgroupWait { .. } => Interest::ASYNC_ACCESS,
             Event::Fence { .. } => Interest::FENCE,
             Event::PhaseComplete { .. } => Interest::PHASE,
             Event::Branch { .. } => Interest::BRANCH,
@@ -313,7 +321,7 @@ impl Interest {
     pub const PREDICATED_OFF: Interest = Interest(1 << 4);
     /// [`Event::Access`].
     pub const ACCESS: Interest = Interest(1 << 5);
-    /// [`Event::AsyncAccess`].
+    /// [`Event::AsyncAccess`] and [`Event::WarpgroupWait`].
     pub const ASYNC_ACCESS: Interest = Interest(1 << 6);
     /// [`Event::Fence`].
     pub const FENCE: Interest = Interest(1 << 7);

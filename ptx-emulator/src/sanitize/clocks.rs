@@ -25,6 +25,9 @@ const BARRIERS: usize = 16;
 /// The object of the cluster's barrier.
 const CLUSTER_BARRIER: (Space, u64) = (Space::Cluster, 0);
 
+/// The objects of warpgroups are in this space, which holds no others.
+const WARPGROUP: Space = Space::Local;
+
 /// The barriers of the block of a rank begin with this one.
 pub(super) fn first_barrier(rank: u32) -> u32 {
     rank * BARRIERS as u32
@@ -372,15 +375,30 @@ impl Clocks {
         self.objects[number].arriving.join(&seen);
     }
 
-    /// An operation of a whole warp is complete, which is marked with the present stamp.
-    pub(super) fn finish_warp_operation(&mut self) {
-        self.stamp();
+    /// A warp waits for operations of a warpgroup, which are those of the present stamp where it is
+    /// the first to do so.
+    pub(super) fn warpgroup_wait(
+        &mut self,
+        (rank, warpgroup): (u32, u32),
+        warp: u32,
+        is_first: bool,
+    ) {
+        let key = (WARPGROUP, u64::from(rank) << 32 | u64::from(warpgroup));
+        if is_first {
+            self.signal_object(key);
+            self.complete_object(key);
+        }
+        self.acquire(key, warp, u32::MAX);
     }
 
     /// The completion of a copy is signalled to an mbarrier, which is marked with the present
     /// stamp.
     pub(super) fn signal(&mut self, address: u64) {
-        let number = self.object(Space::Shared, address);
+        self.signal_object((Space::Shared, address));
+    }
+
+    fn signal_object(&mut self, (space, address): (Space, u64)) {
+        let number = self.object(space, address);
         let stamp = self.stamp();
         self.signalled.push((stamp, number));
         let key = self.warps.len() + number;

@@ -464,18 +464,27 @@ fn operands_across_k() {
     .check();
 }
 
-#[test]
-fn rows_from_registers() {
-    let value = |row: usize, k: usize| ((row * 5 + k * 3) % 11) as f32 - 5.0;
+fn element_of_b(row: usize, k: usize) -> f32 {
+    ((row * 5 + k * 3) % 11) as f32 - 5.0
+}
+
+/// What a kernel of four warps reads B from. A is 1 at k = row mod 8, and 0 elsewhere: D is B's
+/// elements.
+fn rows_of_b() -> Vec<u8> {
     let mut content = vec![0; 8192];
     for column in 0..8 {
         for k in 0..8 {
             let at = along_128(column, 4 * k);
-            content[at..at + 4].copy_from_slice(&value(column, k).to_bits().to_le_bytes());
+            let bits = element_of_b(column, k).to_bits();
+            content[at..at + 4].copy_from_slice(&bits.to_le_bytes());
         }
     }
-    // A is 1 at k = row mod 8, and 0 elsewhere: D is B's elements.
-    let text = module(
+    content
+}
+
+/// The kernel, with what follows the group of its MMA.
+fn multiply_rows(wait: &str) -> String {
+    module(&format!(
         ".shared .align 1024 .b8 tile[1024]; mov.u32 %r1, tile; mad.lo.u32 %r3, %thread, 8, %r1;
          mad.wide.u32 %x1, %thread, 8, %base; ld.global.b64 %x2, [%x1+256]; st.shared.b64 [%r3], %x2;
          fence.proxy.async.shared::cta; bar.sync 0;
@@ -484,15 +493,14 @@ fn rows_from_registers() {
          setp.eq.u32 %p1, %r5, %r7; selp.b32 %r9, 0f3f800000, 0, %p1;
          cvt.u64.u32 %x3, %r1; shr.u64 %x3, %x3, 4; or.b64 %x3, %x3, 4611686293305360384;
          wgmma.fence.sync.aligned;
-         wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%r20, %r21, %r22, %r23}, {%r8, %r8, %r9, %r9}, %x3, 0, 1, 1;
-         wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+         wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {{%r20, %r21, %r22, %r23}}, {{%r8, %r8, %r9, %r9}}, %x3, 0, 1, 1;
+         wgmma.commit_group.sync.aligned; {wait}
          mad.wide.u32 %x1, %thread, 16, %base;
-         st.global.v4.b32 [%x1+33024], {%r20, %r21, %r22, %r23};",
-    );
-    let device = TensorMemory::new(&content);
-    device
-        .launch(&text, 128)
-        .unwrap_or_else(|error| panic!("{error}"));
+         st.global.v4.b32 [%x1+33024], {{%r20, %r21, %r22, %r23}};",
+    ))
+}
+
+fn check_rows(device: &TensorMemory) {
     let found = device.read(32768, 128 * 16);
     for thread in 0..128 {
         for i in 0..4 {
@@ -502,9 +510,52 @@ fn rows_from_registers() {
             let bits = [found[at], found[at + 1], found[at + 2], found[at + 3]];
             assert_eq!(
                 f32::from_le_bytes(bits),
-                value(column, row),
+                element_of_b(column, row),
                 "thread {thread}, {i}"
             );
         }
     }
+}
+
+#[test]
+fn rows_from_registers() {
+    let device = TensorMemory::new(&rows_of_b());
+    let text = multiply_rows("wgmma.wait_group.sync.aligned 0;");
+    device
+        .launch(&text, 128)
+        .unwrap_or_else(|error| panic!("{error}"));
+    check_rows(&device);
+}
+
+/// A group of MMAs is one of the warpgroup: once a warp has waited for it, no warp reads B, and one
+/// thread may say so to a producer for all of them.
+#[test]
+fn a_warp_waits_for_the_mmas_of_its_warpgroup() {
+    let overwrite = "setp.eq.u32 %p1, %thread, 0; @%p1 st.shared.v4.b32 [tile], {0, 0, 0, 0};";
+    let wait = "wgmma.wait_group.sync.aligned 0;";
+    let device = TensorMemory::new(&rows_of_b());
+    let text = multiply_rows(&format!("{wait} {overwrite}"));
+    device
+        .launch(&text, 128)
+        .unwrap_or_else(|error| panic!("{error}"));
+    check_rows(&device);
+    let found = device.findings(&text, 128);
+    assert!(found.is_empty(), "{found:#?}");
+    // Without the wait, and of what a warp does besides its MMAs.
+    let store = "st.shared.b32 [tile+512], %thread;";
+    for behind in [[overwrite, wait], [wait, store]] {
+        let found = device.findings(&multiply_rows(&behind.concat()), 128);
+        assert!(found.iter().any(|one| one.contains("race")), "{found:#?}");
+    }
+}
+
+#[test]
+fn a_warp_without_its_mmas_is_waited_for() {
+    let text = multiply_rows("wgmma.wait_group.sync.aligned 0;");
+    let skip = "setp.ge.u32 %p3, %thread, 96; @%p3 bar.sync 1; wgmma.fence.sync.aligned;";
+    let text = text.replace("wgmma.fence.sync.aligned;", skip);
+    let device = TensorMemory::new(&rows_of_b());
+    let error = device.launch(&text, 128).unwrap_err().to_string();
+    let waits = "96 threads wait for MMAs of the other warps of their warpgroup";
+    assert!(error.contains(waits), "{error}");
 }

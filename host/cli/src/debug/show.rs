@@ -103,6 +103,7 @@ impl Debugger {
                 )
             }
             LaneState::Cluster => "waits at the barrier of the cluster".to_owned(),
+            LaneState::Warpgroup => "waits for MMAs of its warpgroup".to_owned(),
             _ => "waits".to_owned(),
         }
     }

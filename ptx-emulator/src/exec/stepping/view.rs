@@ -102,6 +102,7 @@ impl Paused for View<'_> {
                     }
                 }
                 State::Cluster => LaneState::Cluster,
+                State::Warpgroup(_) => LaneState::Warpgroup,
             },
             calls: self.calls(warp, split.frame),
             frame: split.frame,

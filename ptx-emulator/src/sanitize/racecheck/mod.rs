@@ -33,7 +33,7 @@ use crate::exec::Level;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    AsyncAccess, Event, Form, Interest, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
+    AsyncAccess, Event, Form, Interest, MemoryAccess, Observer, Progress, RepeatedAccess,
     RepeatedLoads, WarpContext,
 };
 use areas::Area;
@@ -395,7 +395,6 @@ impl Racecheck {
         let clocks = &mut self.block.clocks;
         match (access.progress, access.issuer) {
             (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_group(barrier)),
-            (Progress::Waited, Issuer::Warp) => clocks.finish_warp_operation(),
             _ => {}
         }
     }
@@ -469,6 +468,7 @@ impl Observer for Racecheck {
                 }
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
+            Event::WarpgroupWait { warp, is_first } => self.warpgroup_wait(warp, is_first),
             Event::Fence {
                 warp,
                 id,

@@ -20,6 +20,15 @@ impl Racecheck {
         self.block.clocks.complete_phase(address);
     }
 
+    /// A group of MMAs is one of the warpgroup (PTX ISA, "wgmma.commit_group"): whichever of its
+    /// warps has waited for the group has observed that no warp of it reads any more.
+    pub(super) fn warpgroup_wait(&mut self, warp: &WarpContext<'_>, is_first: bool) {
+        self.before_order();
+        let by = self.geometry.warp(warp);
+        let warpgroup = (warp.rank, warp.warp / 4);
+        self.block.clocks.warpgroup_wait(warpgroup, by, is_first);
+    }
+
     pub(super) fn cluster_arrive(
         &mut self,
         warp: &WarpContext<'_>,
