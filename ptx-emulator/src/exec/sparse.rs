@@ -66,6 +66,11 @@ impl Chunk {
         }
     }
 
+    /// Elements of a chunk that are stored.
+    fn stored(self) -> usize {
+        self.elements() / 2
+    }
+
     /// The elements within the chunk that its metadata names; none where the PTX ISA leaves open
     /// what that means.
     fn named(self, bits: u32, is_ordered: bool) -> Option<Vec<usize>> {
@@ -87,12 +92,17 @@ impl Chunk {
 }
 
 impl Products<'_, '_> {
-    /// Where the elements of A stand in rows of `depth` elements.
-    pub(super) fn positions(
+    /// Where the elements of A stand in rows of `depth` elements. `a` gives the stored elements of
+    /// a row.
+    ///
+    /// Of elements that are all zero it does not matter where they stand: rows beyond a tensor
+    /// are such, whose metadata a tensor copy has filled with zeros too.
+    pub(super) fn positions<'a>(
         &self,
         sparsity: &Sparsity,
         inputs: MatrixInputs,
         depth: usize,
+        a: impl Fn(usize) -> &'a [u32],
     ) -> Result<Positions, Box<RawFault>> {
         let chunk = Chunk::of(inputs);
         let count = depth / chunk.elements();
@@ -115,7 +125,10 @@ impl Products<'_, '_> {
                 let (lane, shift) = place(row, at);
                 let word = read(self.r, sparsity.metadata, lane) as u32;
                 let bits = word >> shift & 0xf;
-                let named = chunk.named(bits, sparsity.is_ordered).ok_or_else(|| {
+                let stored = &a(row)[at * chunk.stored()..][..chunk.stored()];
+                let are_zero = stored.iter().all(|&element| element == 0);
+                let any = are_zero.then(|| (0..chunk.stored()).collect());
+                let named = chunk.named(bits, sparsity.is_ordered).or(any).ok_or_else(|| {
                     Box::new(RawFault {
                         kind: FaultKind::BadTensor(format!(
                             "the metadata of row {row} of A, bits {shift} to {} of {word:#010x}, \
@@ -135,8 +148,8 @@ impl Products<'_, '_> {
     /// D = A · B + C by `mma.sp`.
     pub(super) fn mma_sparse(&mut self, product: &Mma, sparsity: &Sparsity) -> Outcome {
         let depth = product.depth as usize;
-        let positions = self.positions(sparsity, product.inputs, depth)?;
         let a = self.lines(&product.a, product.inputs, ROWS, depth / 2);
+        let positions = self.positions(sparsity, product.inputs, depth, |row| &a[row])?;
         let b = self.lines(&product.b, product.inputs_b, COLUMNS, depth);
         let selected = |row: usize, column: usize| -> Vec<u32> {
             positions[row].iter().map(|&k| b[column][k]).collect()

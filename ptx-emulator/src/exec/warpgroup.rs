@@ -171,9 +171,10 @@ impl<O: EventSink> Run<'_, '_, O> {
                 .products()
                 .accumulate_rows(product, [&a, &b], depth, (0, ROWS)),
             Some(sparsity) => {
-                let positions = self
-                    .products()
-                    .positions(sparsity, product.inputs, depth_of_b)?;
+                let row = |row: usize| &a[row * depth..][..depth];
+                let positions =
+                    self.products()
+                        .positions(sparsity, product.inputs, depth_of_b, row)?;
                 for (row, positions) in positions.iter().enumerate() {
                     let mut selected = Vec::with_capacity(b.len() / 2);
                     for column in b.chunks(depth_of_b) {
