@@ -13,8 +13,14 @@ pub const TENSOR_MAP_BYTES: usize = 128;
 /// Most dimensions.
 pub const MAX_TENSOR_RANK: usize = 5;
 
-/// Marks 128 bytes as a map.
-const MAGIC: u64 = 0x7061_6d72_6f73_6e74;
+/// Marks 128 bytes as a map, in the second word. Of that word CUTLASS clears bit 21, for drivers up
+/// to CUDA 13.1 and tensors of less than 128 KiB, so that it must be clear anyway.
+const MAGIC: u64 = 0x7061_6d72_6f53_6e74;
+
+/// Where that word lies. In front of it is the address, as in maps of NVIDIA's driver.
+const MAGIC_AT: usize = 8;
+
+const _: () = assert!(MAGIC & 1 << 21 == 0);
 
 /// Where the strides, the extents of the box, and the bytes behind them begin.
 const STRIDES: usize = 16 + 8 * MAX_TENSOR_RANK;
@@ -164,8 +170,8 @@ impl TensorMap {
             return None;
         }
         let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
-        bytes.extend(MAGIC.to_le_bytes());
         bytes.extend(self.address.to_le_bytes());
+        bytes.extend(MAGIC.to_le_bytes());
         let fill = |values: &[u64], count: usize, bytes: &mut Vec<u8>| {
             let values = values.iter().copied().chain(std::iter::repeat(0));
             bytes.extend(values.take(count).flat_map(u64::to_le_bytes));
@@ -199,7 +205,7 @@ impl TensorMap {
             word.copy_from_slice(&bytes[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        if word(0) != MAGIC {
+        if word(MAGIC_AT) != MAGIC {
             return None;
         }
         let words = |from: usize, count: usize| (0..count).map(|i| word(from + 8 * i)).collect();
@@ -218,7 +224,7 @@ impl TensorMap {
             return None;
         }
         Some(TensorMap {
-            address: word(8),
+            address: word(0),
             element_bytes: bytes[end + 1],
             extents: words(16, rank),
             strides: words(16 + 8 * MAX_TENSOR_RANK, rank - 1),
@@ -239,9 +245,9 @@ impl TensorMap {
         // Kernels make maps of their own from 128 zero bytes, and leave out fields whose number is
         // 0: one dimension, elements of one byte, no swizzle.
         if map.iter().all(|byte| *byte == 0) {
-            bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+            bytes[MAGIC_AT..][..8].copy_from_slice(&MAGIC.to_le_bytes());
             bytes[END..END + 2].copy_from_slice(&[1, TensorElement::U8.bytes()]);
-        } else if map[..8] != MAGIC.to_le_bytes() {
+        } else if map[MAGIC_AT..][..8] != MAGIC.to_le_bytes() {
             let message = "there is neither a tensor map nor 128 zero bytes where a field is \
                            replaced";
             return Err(message.to_string());
@@ -257,7 +263,7 @@ impl TensorMap {
         };
         let mut set = |at: usize, new: &[u8]| bytes[at..at + new.len()].copy_from_slice(new);
         match field {
-            MapField::Address => set(8, &value.to_le_bytes()),
+            MapField::Address => set(0, &value.to_le_bytes()),
             MapField::Extent => set(16 + 8 * at, &(value & 0xffff_ffff).to_le_bytes()),
             MapField::Stride => set(STRIDES + 8 * at, &value.to_le_bytes()),
             MapField::BoxExtent if (1..=256).contains(&value) => {
@@ -311,6 +317,10 @@ mod tests {
         let bytes = map.to_bytes().expect("three of each");
         assert_eq!(TensorMap::from_bytes(&bytes), Some(map.clone()));
         assert_eq!(TensorMap::from_bytes(&[0; TENSOR_MAP_BYTES]), None);
+        // As CUTLASS does.
+        let mut cleared = bytes;
+        cleared[10] &= !(1 << 5);
+        assert_eq!(cleared, bytes);
         let lopsided = TensorMap {
             strides: vec![],
             ..map

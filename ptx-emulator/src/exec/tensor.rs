@@ -44,6 +44,9 @@ pub(super) struct PendingBulk {
     warp: usize,
     lane: usize,
     info: u32,
+    /// Whether another lane stores the same by the same instruction. As with stores of one value by
+    /// several lanes of a warp, observers see one.
+    repeats: bool,
 }
 
 /// The other side of a copy.
@@ -88,6 +91,26 @@ fn within_shared(address: u64) -> u64 {
         Space::Shared => address & (WINDOW - 1),
         _ => address,
     }
+}
+
+/// Whether the last of the copies of an instruction is a store that an earlier lane makes too, from
+/// and to the same place.
+fn is_repeated(
+    copies: &[(usize, Region, PendingKind)],
+    others: &[u64; LANES],
+    places: &[u64; LANES],
+) -> bool {
+    let [before @ .., (lane, region, PendingKind::Store { .. })] = copies else {
+        return false;
+    };
+    before.iter().any(|(other, of_other, _)| {
+        let same = match (region, of_other) {
+            (Region::Box(_, start), Region::Box(_, of_other)) => start == of_other,
+            (Region::Global(_, bytes), Region::Global(_, of_other)) => bytes == of_other,
+            _ => false,
+        };
+        same && (others[*lane], places[*lane]) == (others[*other], places[*other])
+    })
 }
 
 /// What a reduction does; that of a tensor's elements is of the type that its map states.
@@ -173,7 +196,10 @@ impl<O: EventSink> Worker<'_, '_, O> {
             };
             wanted.push((lane, data, kind));
         }
-        for (lane, data, kind) in wanted {
+        let repeats: Vec<bool> = (0..wanted.len())
+            .map(|at| copy.reduction.is_none() && is_repeated(&wanted[..=at], &others, &places))
+            .collect();
+        for ((lane, data, kind), repeats) in wanted.into_iter().zip(repeats) {
             let region = match data {
                 Region::Box(_, start) => Region::Box(self.tensor_map(others[lane], lane)?, start),
                 other => other,
@@ -190,6 +216,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 warp: index,
                 lane,
                 info,
+                repeats,
             };
             self.check_bulk(&pending)?;
             self.observe_box(&pending, Progress::Issued);
@@ -583,7 +610,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
     /// Reports the accesses to global memory: each row of the box as far as it is inside the
     /// tensor.
     fn observe_rows(&mut self, bulk: &PendingBulk) {
-        if !O::ASYNC_ACCESSES {
+        if !O::ASYNC_ACCESSES || bulk.repeats {
             return;
         }
         let (kind, progress) = match bulk.kind {
@@ -628,7 +655,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
         (start, end): (u64, u64),
         progress: Progress,
     ) {
-        if !O::ASYNC_ACCESSES {
+        if !O::ASYNC_ACCESSES || bulk.repeats {
             return;
         }
         // A range that is not a multiple of a chunk is reported in smaller chunks.

@@ -203,6 +203,29 @@ fn wrong_bulk_copies_are_faults() {
     ));
 }
 
+/// One copy by all lanes of a warp is as one store of one value; copies to several places are not.
+#[test]
+fn lanes_may_store_the_same_box() {
+    let store = |row: &str| {
+        let body = format!(
+            ".shared .align 128 .b8 tile[1024]; mov.u32 %r1, tile; mov.u32 %r3, 0; {row}
+             mad.lo.u32 %r5, %thread, 32, %r1; mov.u32 %r2, 0;
+             FILL: st.shared.b32 [%r5], %r2; add.u32 %r5, %r5, 4; add.u32 %r2, %r2, 1;
+             setp.lt.u32 %p1, %r2, 8; @%p1 bra FILL;
+             fence.proxy.async.shared::cta; bar.sync 0;
+             cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%base, {{%r3, %r4}}], [%r1];
+             cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;"
+        );
+        let device = TensorMemory::new(&[]);
+        device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
+        device.findings(&module(&body), 32)
+    };
+    let found = store("mov.u32 %r4, 0;");
+    assert!(found.is_empty(), "{found:#?}");
+    let found = store("and.b32 %r4, %thread, 1;");
+    assert!(found.iter().any(|one| one.contains("race")), "{found:#?}");
+}
+
 #[test]
 fn stores_clip_the_box_and_read_when_they_are_waited_for() {
     let store = |publish: &str, wait: &str| {
