@@ -446,7 +446,9 @@ fn sparse_products_of_a_warpgroup() -> Result<(), LaunchError> {
         let mut rows: Vec<_> = (0..64).map(|_| sparse_row(kind, &mut random)).collect();
         // As rows that a tensor copy has filled: zeros, whose metadata names nothing.
         for (dense, stored, metadata) in rows.iter_mut().step_by(5) {
-            (dense.fill(0), stored.fill(0), metadata.fill(0));
+            dense.fill(0);
+            stored.fill(0);
+            metadata.fill(0);
         }
         let columns: Vec<Vec<i32>> = (0..8)
             .map(|_| (0..kind.depth).map(|_| random.small()).collect())

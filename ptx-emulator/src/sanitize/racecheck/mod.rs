@@ -393,9 +393,8 @@ impl Racecheck {
             _ => return,
         }
         let clocks = &mut self.block.clocks;
-        match (access.progress, access.issuer) {
-            (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_group(barrier)),
-            _ => {}
+        if let Progress::Signalled(barrier) = access.progress {
+            clocks.signal(self.geometry.in_group(barrier));
         }
     }
 }
