@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// The text with opcodes and names of registers in one piece. What stands between `lop3` and
 /// `.b32`, or between `%tid` and `.x`, comes behind them then. `ptxas` reads a modifier as a token
-/// of its own, and people who write PTX inside of C++ leave blanks between them.
+/// of its own, and PTX that is written by hand inside of C++ has blanks between them.
 ///
 /// Whatever has no such gap keeps its place, to the byte. [`parse`](crate::parse) refuses gaps, so
 /// that an opcode is one [`Span`] of the text.
@@ -27,10 +27,10 @@ fn may_have_gap(text: &str) -> bool {
         return false;
     };
     let body = &bytes[begin..];
-    let mut dots = (1..body.len()).filter(|&at| {
+    let mut modifiers = (1..body.len()).filter(|&at| {
         body[at] == b'.' && (body[at - 1].is_ascii_whitespace() || body[at - 1] == b'/')
     });
-    dots.any(|dot| {
+    modifiers.any(|dot| {
         let before = body[..dot].trim_ascii_end();
         let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$%.".contains(byte);
         let length = before

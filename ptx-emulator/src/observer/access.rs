@@ -37,8 +37,9 @@ pub struct MemoryAccess<'a> {
 pub enum Progress {
     /// It has been issued: from now on it may access the memory at any time.
     Issued,
-    /// It is complete, and the lanes that issued it have waited for its completion; of `wgmma` a
-    /// warp of the same warpgroup, which [`Event::WarpgroupWait`](super::Event::WarpgroupWait) names.
+    /// It is complete, and the lanes that issued it have waited for its completion. Of `wgmma` a
+    /// warp of the same warpgroup has, which
+    /// [`Event::WarpgroupWait`](super::Event::WarpgroupWait) names.
     Waited,
     /// It is complete, and the completion was signalled to the mbarrier at this address of shared
     /// memory. The address counts as in [`Space::Cluster`], which is the same in a launch without

@@ -61,8 +61,9 @@ use strong_writes::Updates;
 /// which accesses preceded the release.
 ///
 /// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from their issue
-/// until their completion is observed: by the lane that has waited for it, or by a thread that
-/// waits for the phase of the mbarrier to which it was signalled. A write to shared memory that
+/// until their completion is observed: by the lane that has waited for it, by a warp of the
+/// warpgroup that has waited for a group of MMAs, or by a thread that waits for the phase of the
+/// mbarrier to which it was signalled. A write to shared memory that
 /// such an operation reads must be followed by `fence.proxy.async`.
 ///
 /// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of
