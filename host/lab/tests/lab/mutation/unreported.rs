@@ -94,6 +94,14 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
+        kernels: &[&["wgmma_bf16_single"]],
+        kind: "barrier",
+        source: "wgmma_single: full(k_tile).try_wait_loop(k_tile / STAGES as u32 % 2);",
+        copies: &[0],
+        reason: "Between the wait for MMAs and the copy to their stage: the wait is for those of \
+                all warps of the warpgroup.",
+    },
+    Unreported {
         kernels: &[RS, OF_64_ROWS_AND_8_BITS],
         kind: "guard",
         source: "warp_specialized: \
@@ -158,6 +166,14 @@ const EQUIVALENT: &[Unreported] = &[
 
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
+    Unreported {
+        kernels: &[&["wgmma_bf16_stream_k"]],
+        kind: "barrier",
+        source: "partial_sums: for vector in 0..A::COUNT / VECTOR {",
+        copies: &[0],
+        reason: "Between the stores of partial sums and the count of their block: of another block \
+                it is known that it was acquired, not which stores preceded.",
+    },
     Unreported {
         kernels: &[TF32_AS_IT_LIES],
         kind: "barrier",
@@ -415,6 +431,7 @@ const ELSEWHERE: &[Unreported] = &[
             OF_64_ROWS_TO_16_BIT,
             OF_64_ROWS_AND_8_BITS,
             FP8,
+            I8,
             RS,
         ],
         kind: "guard",
