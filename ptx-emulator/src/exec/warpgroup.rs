@@ -22,7 +22,7 @@ use super::warp::{State, Warp};
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
 use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Terminator, Wgmma, WgmmaA};
-use crate::observer::{AsyncAccess, Event, EventSink, Issuer, Progress, WarpContext};
+use crate::observer::{AsyncAccess, Event, EventSink, Issuer, Progress};
 use crate::tensor_map::TensorSwizzle;
 use std::ops::Range;
 
@@ -381,17 +381,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 }
             }
         }
-        let frame = self.warps[index]
-            .splits
-            .first()
-            .map_or(0, |split| split.frame);
-        let context = WarpContext {
-            kernel: self.launch.kernel,
-            block: self.block,
-            warp: index as u32,
-            rank: self.rank,
-            calls: self.calls(index, frame),
-        };
+        let context = self.context(index);
         self.observer.notify(Event::WarpgroupWait {
             warp: &context,
             is_first,
