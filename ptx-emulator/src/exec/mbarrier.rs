@@ -390,19 +390,9 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         for AwaitedCopy { warp, copy, .. } in done {
             let access = (AccessKind::Store, copy.bytes, false);
             self.observe_shared(warp, access, copy.mask, &copy.to, copy.info);
-            if O::ASYNC_ACCESSES {
-                let (who, lanes) = ((warp, copy.info), (copy.mask, &copy.to));
-                let (context, access) = self.access(who, Space::Shared, access, lanes);
-                let access = AsyncAccess {
-                    access,
-                    issuer: Issuer::EachLane,
-                    progress: Progress::Signalled(cluster_address(self.rank, address)),
-                };
-                self.observer.notify(Event::AsyncAccess {
-                    warp: &context,
-                    access: &access,
-                });
-            }
+            let (by, lanes) = ((warp, copy.info), (copy.mask, &copy.to));
+            let told = Progress::Signalled(cluster_address(self.rank, address));
+            self.observe_async(by, Space::Shared, access, lanes, Issuer::EachLane, told);
             copy.write(copy.mask, &mut self.shared);
         }
         let context = WarpContext {
@@ -476,6 +466,30 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
             warp: index as u32,
             rank: self.rank,
             calls: Calls::NONE,
+        }
+    }
+
+    /// Reports an access of an asynchronous operation.
+    pub(super) fn observe_async(
+        &mut self,
+        by: (usize, u32),
+        space: Space,
+        access: (AccessKind, u32, bool),
+        lanes: (u32, &[u64; LANES]),
+        issuer: Issuer,
+        progress: Progress,
+    ) {
+        if O::ASYNC_ACCESSES {
+            let (context, access) = self.access(by, space, access, lanes);
+            let access = AsyncAccess {
+                access,
+                issuer,
+                progress,
+            };
+            self.observer.notify(Event::AsyncAccess {
+                warp: &context,
+                access: &access,
+            });
         }
     }
 

@@ -14,7 +14,7 @@ use super::warp_ops::{self, lanes};
 use crate::address_space::{WINDOW, cluster_address, of_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, AtomicFunction, BulkCopy, BulkData, BulkDirection, Reg32, Space};
-use crate::observer::{AsyncAccess, Event, EventSink, Issuer, Progress};
+use crate::observer::{EventSink, Issuer, Progress};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 use ptx_syntax::ast::Type;
 
@@ -669,17 +669,9 @@ impl<O: EventSink> Worker<'_, '_, O> {
             let addresses = std::array::from_fn(|lane| at + lane as u64 * size);
             let mask = u32::MAX >> (LANES as u64 - count);
             let access = (kind, size as u32, false);
-            let who = (bulk.warp, bulk.info);
-            let (context, access) = self.access(who, space, access, (mask, &addresses));
-            let access = AsyncAccess {
-                access,
-                issuer: Issuer::Lane(bulk.lane as u32),
-                progress,
-            };
-            self.observer.notify(Event::AsyncAccess {
-                warp: &context,
-                access: &access,
-            });
+            let (by, lanes) = ((bulk.warp, bulk.info), (mask, &addresses));
+            let issuer = Issuer::Lane(bulk.lane as u32);
+            self.observe_async(by, space, access, lanes, issuer, progress);
             at += count * size;
         }
     }

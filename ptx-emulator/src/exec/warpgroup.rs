@@ -22,7 +22,7 @@ use super::warp::{State, Warp};
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
 use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Terminator, Wgmma, WgmmaA};
-use crate::observer::{AsyncAccess, Event, EventSink, Issuer, Progress};
+use crate::observer::{Event, EventSink, Issuer, Progress};
 use crate::tensor_map::TensorSwizzle;
 use std::ops::Range;
 
@@ -366,18 +366,9 @@ impl<O: EventSink> Worker<'_, '_, O> {
             for reads in complete {
                 for (mask, addresses) in rows_of(&reads.chunks) {
                     let access = (AccessKind::Load, CHUNK as u32, false);
-                    let by = (warp, reads.info);
-                    let (context, access) =
-                        self.access(by, Space::Shared, access, (mask, &addresses));
-                    let access = AsyncAccess {
-                        access,
-                        issuer: Issuer::Warp,
-                        progress: Progress::Waited,
-                    };
-                    self.observer.notify(Event::AsyncAccess {
-                        warp: &context,
-                        access: &access,
-                    });
+                    let (by, lanes) = ((warp, reads.info), (mask, &addresses));
+                    let (issuer, progress) = (Issuer::Warp, Progress::Waited);
+                    self.observe_async(by, Space::Shared, access, lanes, issuer, progress);
                 }
             }
         }
