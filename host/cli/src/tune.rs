@@ -8,14 +8,15 @@ use super::shape::{AskedShape, Large, ProblemArgs};
 use super::{progress, select, table, units};
 use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
+use half::{bf16, f16};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use warpladder::engine::{Engine, EngineChoice, EngineKind};
-use warpladder::gemm::GemmElement;
+use warpladder::gemm::Tf32;
 use warpladder::gemm::layout::Layout;
 use warpladder::gemm::tuning::{self, Tuned};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::tune::{self, Candidate};
+use warpladder_lab::tune::{self, Candidate, Tunable, count};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -43,11 +44,30 @@ pub(super) struct Args {
     json: Option<String>,
 }
 
-/// The element types of matrix multiplications (GEMM).
+/// The element types of A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ElementArg {
     F32,
     F64,
+    /// bfloat16, with a C of f32
+    Bf16,
+    /// IEEE binary16, with a C of f32
+    F16,
+    /// f32 rounded to TF32, with a C of f32
+    Tf32,
+}
+
+/// Calls a generic function with the type of an [`ElementArg`].
+macro_rules! of_element {
+    ($element:expr, $function:ident($($argument:expr),*)) => {
+        match $element {
+            ElementArg::F32 => $function::<f32>($($argument),*),
+            ElementArg::F64 => $function::<f64>($($argument),*),
+            ElementArg::Bf16 => $function::<bf16>($($argument),*),
+            ElementArg::F16 => $function::<f16>($($argument),*),
+            ElementArg::Tf32 => $function::<Tf32>($($argument),*),
+        }
+    };
 }
 
 /// What was found for a product.
@@ -69,10 +89,8 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let work = move |results: &Results<Found>| {
         for (asked, layout) in problems {
             let shape = asked.any();
-            let (candidates, best) = match element {
-                ElementArg::F32 => search::<f32>(&*engine, shape, layout, reps, seed)?,
-                ElementArg::F64 => search::<f64>(&*engine, shape, layout, reps, seed)?,
-            };
+            let (candidates, best) =
+                of_element!(element, search(&*engine, shape, layout, reps, seed))?;
             if results.hand((shape, layout, candidates, best)).is_break() {
                 break;
             }
@@ -122,6 +140,9 @@ fn seconds(
     let rung = select::kernel(match args.element {
         ElementArg::F32 => "sgemm",
         ElementArg::F64 => "dgemm",
+        ElementArg::Bf16 => "gemm_mma_bf16",
+        ElementArg::F16 => "gemm_mma_f16",
+        ElementArg::Tf32 => "gemm_mma_tf32",
     })?;
     // One run checks a candidate.
     let runs = 1 + args.reps.get();
@@ -133,10 +154,7 @@ fn seconds(
     let mut seconds = 0.0;
     for &(asked, layout) in problems {
         let (shape, transposed) = (asked.any(), layout.transposed());
-        let candidates = match args.element {
-            ElementArg::F32 => tune::count::<f32>(engine, shape, transposed)?,
-            ElementArg::F64 => tune::count::<f64>(engine, shape, transposed)?,
-        };
+        let candidates = of_element!(args.element, count(engine, shape, transposed))?;
         seconds += match &speed {
             Some(speed) => speed.runs(rung, shape, runs * candidates)?,
             None => {
@@ -149,7 +167,7 @@ fn seconds(
 }
 
 /// The candidates of one product, and what is kept of the fastest; of none that is wrong.
-fn search<T: GemmElement>(
+fn search<T: Tunable>(
     engine: &dyn Engine,
     shape: Shape,
     layout: Layout,

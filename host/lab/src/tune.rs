@@ -2,15 +2,18 @@
 
 use crate::engine::copies_beyond_cache;
 use crate::problem::product::Product;
+use crate::problem::tensor::TensorProduct;
 use crate::problem::{Problem, Shape};
+use half::{bf16, f16};
 use kernels_gpu::gemm::planner::GemmPlan;
 use std::collections::HashSet;
 use std::time::Instant;
 use warpladder::check::Verdict;
+use warpladder::element::{Element, TensorInput};
 use warpladder::engine::{Buffer, Engine, EngineKind};
 use warpladder::error::EngineError;
 use warpladder::gemm::tuning::{Environment, ProblemKey, Tuned};
-use warpladder::gemm::{self, Description, DeviceLimits, GemmElement, PlanError};
+use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, PlanError, Tf32};
 use warpladder::launch::DevicePtr;
 use warpladder::plan::{Operands, Prepared};
 use warpladder::timing::median;
@@ -19,7 +22,7 @@ use warpladder::timing::median;
 const MAX_TIMES_THE_BEST: f64 = 2.0;
 
 /// The most candidates that are timed.
-const MAX_CANDIDATES: usize = 48;
+const MAX_CANDIDATES: usize = 64;
 
 /// A sample is of as many products as take this long, in seconds: well above the cost of waiting
 /// for them.
@@ -36,6 +39,38 @@ pub enum TuneError {
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
+
+/// An element type whose products are tuned, with a C of f32, or of f64 for f64.
+pub trait Tunable: GemmInput {
+    /// What the arrays of a product are made of: the type of C, which holds smaller elements of A
+    /// and B as words.
+    type Stored: Element;
+
+    /// A product with inputs drawn by `seed`.
+    fn product(shape: Shape, seed: u64, transposed: [bool; 2]) -> Box<dyn Problem<Self::Stored>>;
+}
+
+macro_rules! tunable {
+    ($($element:ty),*; $($narrow:ty as $input:ident),*) => {
+        $(impl Tunable for $element {
+            type Stored = $element;
+
+            fn product(shape: Shape, seed: u64, of: [bool; 2]) -> Box<dyn Problem<$element>> {
+                Box::new(Product::row_major(shape, seed).stored(of))
+            }
+        })*
+
+        $(impl Tunable for $narrow {
+            type Stored = f32;
+
+            fn product(shape: Shape, seed: u64, of: [bool; 2]) -> Box<dyn Problem<f32>> {
+                Box::new(TensorProduct::new(shape, TensorInput::$input, seed).stored(of))
+            }
+        })*
+    };
+}
+
+tunable!(f32, f64; bf16 as Bf16, f16 as F16, Tf32 as Tf32);
 
 /// A configuration of kernels for a product.
 #[derive(Clone, Debug)]
@@ -55,7 +90,7 @@ pub struct Candidate {
 ///
 /// # Errors
 /// See [`TuneError`].
-pub fn candidates<T: GemmElement>(
+pub fn candidates<T: Tunable>(
     engine: &dyn Engine,
     shape: Shape,
     transposed: [bool; 2],
@@ -65,30 +100,33 @@ pub fn candidates<T: GemmElement>(
     let device = DeviceLimits::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     description.check()?;
-    let problem = Product::<T>::row_major(shape, seed).stored(transposed);
-    let bench = Bench::new(engine, &description, &problem)?;
-    let mut candidates = Vec::new();
-    for (predicted, choice) in shortlist(&description, device) {
-        let prepared = Prepared::new(engine, gemm::plan_choice(&description, device, &choice))?;
-        let workspace = prepared.workspace(engine)?;
-        let verdict = bench.check(&prepared, &workspace, &problem)?;
-        candidates.push((predicted, choice, prepared, workspace, verdict));
-    }
-    let mut times = vec![Vec::new(); candidates.len()];
+    let problem = T::product(shape, seed, transposed);
+    let bench = Bench::new(engine, &description, &*problem)?;
+    let mut trials = shortlist(&description, device)
+        .into_iter()
+        .map(|(predicted, choice)| {
+            let prepared = Prepared::new(engine, gemm::plan_choice(&description, device, &choice))?;
+            let trial = bench.trial(prepared)?;
+            let candidate = Candidate {
+                choice,
+                predicted,
+                ms: f64::INFINITY,
+                verdict: bench.check(&trial, &*problem)?,
+            };
+            Ok((trial, candidate, Vec::new()))
+        })
+        .collect::<Result<Vec<_>, EngineError>>()?;
     // In turn, so that a change of the clock meets all of them.
     for _ in 0..reps.max(1) {
-        for ((_, _, prepared, workspace, _), times) in candidates.iter().zip(&mut times) {
-            times.push(bench.time(prepared, workspace)?);
+        for (trial, _, times) in &mut trials {
+            times.push(bench.time(trial)?);
         }
     }
-    let mut candidates: Vec<Candidate> = candidates
+    let mut candidates: Vec<Candidate> = trials
         .into_iter()
-        .zip(times)
-        .map(|((predicted, choice, _, _, verdict), times)| Candidate {
-            choice,
-            predicted,
+        .map(|(_, candidate, times)| Candidate {
             ms: median(&times).unwrap_or(f64::INFINITY),
-            verdict,
+            ..candidate
         })
         .collect();
     candidates.sort_by(|a, b| {
@@ -103,7 +141,7 @@ pub fn candidates<T: GemmElement>(
 ///
 /// # Errors
 /// See [`TuneError`].
-pub fn count<T: GemmElement>(
+pub fn count<T: Tunable>(
     engine: &dyn Engine,
     shape: Shape,
     transposed: [bool; 2],
@@ -114,7 +152,7 @@ pub fn count<T: GemmElement>(
 }
 
 /// What is kept of the fastest candidate, for the tuning file.
-pub fn tuned<T: GemmElement>(
+pub fn tuned<T: Tunable>(
     engine: &dyn Engine,
     shape: Shape,
     transposed: [bool; 2],
@@ -130,7 +168,7 @@ pub fn tuned<T: GemmElement>(
 }
 
 /// The candidates that are timed, the model's favourite first.
-fn shortlist<T: GemmElement>(
+fn shortlist<T: GemmInput>(
     description: &Description<T>,
     device: DeviceLimits,
 ) -> Vec<(f64, GemmPlan)> {
@@ -144,7 +182,10 @@ fn shortlist<T: GemmElement>(
     let mut seen = HashSet::new();
     all.retain(|(clocks, choice)| {
         let decomposition = choice.decomposition;
-        let splits = (decomposition.splits(), decomposition.stream_k().is_some());
+        let splits = (
+            decomposition.splits(),
+            decomposition.stream_k().map(|of| of.reduction as u32),
+        );
         *clocks <= most && seen.insert((choice.entry, choice.cluster_shape().extents(), splits))
     });
     all.truncate(MAX_CANDIDATES);
@@ -153,36 +194,47 @@ fn shortlist<T: GemmElement>(
 
 /// The matrices of a product on the device, in as many copies as keep a launch from finding them in
 /// the cache.
-struct Bench<'e, T> {
+struct Bench<'e, T: GemmInput> {
     engine: &'e dyn Engine,
     copies: Vec<Matrices<'e>>,
     output_len: usize,
-    factors: [T; 2],
+    factors: [T::Output; 2],
 }
 
 /// One copy of them.
 struct Matrices<'e> {
-    inputs: [(Buffer<'e>, u64); 2],
+    inputs: Vec<(Buffer<'e>, u64)>,
     output: Buffer<'e>,
 }
 
-impl<'e, T: GemmElement> Bench<'e, T> {
+/// A plan whose kernels are loaded, with what it needs on the device.
+struct Trial<'e> {
+    prepared: Prepared,
+    workspace: Buffer<'e>,
+    /// The tensor maps of each copy of the matrices.
+    maps: Vec<Buffer<'e>>,
+}
+
+impl<'e, T: Tunable> Bench<'e, T> {
     fn new(
         engine: &'e dyn Engine,
         description: &Description<T>,
-        problem: &Product<T>,
+        problem: &dyn Problem<T::Stored>,
     ) -> Result<Self, EngineError> {
         let output_len = problem.output_len();
-        let output_bytes = output_len * size_of::<T>();
-        let input = |index: usize| {
-            let values = &problem.inputs()[index];
+        let output_bytes = output_len * size_of::<T::Stored>();
+        let input = |values: &Vec<T::Stored>| {
             let buffer = Buffer::new(engine, size_of_val(&values[..]))?;
             buffer.upload(values)?;
             Ok::<_, EngineError>((buffer, values.len() as u64))
         };
         let copy = |_| {
             Ok(Matrices {
-                inputs: [input(0)?, input(1)?],
+                inputs: problem
+                    .inputs()
+                    .iter()
+                    .map(input)
+                    .collect::<Result<_, _>>()?,
                 output: Buffer::new(engine, output_bytes)?,
             })
         };
@@ -196,49 +248,53 @@ impl<'e, T: GemmElement> Bench<'e, T> {
         })
     }
 
-    fn enqueue(
-        &self,
-        prepared: &Prepared,
-        workspace: &Buffer<'_>,
-        matrices: &Matrices<'_>,
-    ) -> Result<(), EngineError> {
-        let operands = Operands {
-            inputs: &matrices
-                .inputs
-                .each_ref()
-                .map(|(buffer, len)| (buffer.ptr(), *len)),
-            output: matrices.output.ptr(),
-            workspace: workspace.ptr(),
-            // These kernels read none.
-            maps: DevicePtr(0),
+    fn trial(&self, prepared: Prepared) -> Result<Trial<'e>, EngineError> {
+        let workspace = prepared.workspace(self.engine)?;
+        let maps = self.copies.iter().map(|matrices| {
+            let map = |operands: &Operands<'_>| prepared.tensor_maps(self.engine, operands);
+            let maps = matrices.operands(&workspace, DevicePtr(0), map)?;
+            let buffer = Buffer::new(self.engine, maps.len())?;
+            buffer.upload(&maps)?;
+            Ok(buffer)
+        });
+        let maps = maps.collect::<Result<_, EngineError>>()?;
+        Ok(Trial {
+            prepared,
+            workspace,
+            maps,
+        })
+    }
+
+    fn enqueue(&self, trial: &Trial<'_>, copy: usize) -> Result<(), EngineError> {
+        let enqueue = |operands: &Operands<'_>| {
+            // SAFETY: the buffers hold the operands of the problem that the plan was made for, and
+            // live until the device was waited for.
+            unsafe { trial.prepared.enqueue(self.engine, operands, self.factors) }
         };
-        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live
-        // until the device was waited for.
-        unsafe { prepared.enqueue(self.engine, &operands, self.factors) }
+        self.copies[copy].operands(&trial.workspace, trial.maps[copy].ptr(), enqueue)
     }
 
     /// Runs once on an output of NaN, and checks it.
     fn check(
         &self,
-        prepared: &Prepared,
-        workspace: &Buffer<'_>,
-        problem: &Product<T>,
+        trial: &Trial<'_>,
+        problem: &dyn Problem<T::Stored>,
     ) -> Result<Verdict, EngineError> {
-        let mut output = vec![T::NAN; self.output_len];
+        let mut output = vec![T::Stored::NAN; self.output_len];
         let matrices = &self.copies[0];
         matrices.output.upload(&output)?;
-        self.enqueue(prepared, workspace, matrices)?;
+        self.enqueue(trial, 0)?;
         self.engine.synchronize()?;
         matrices.output.download(&mut output)?;
         Ok(problem.check(&output))
     }
 
     /// The time of one product, in milliseconds.
-    fn time(&self, prepared: &Prepared, workspace: &Buffer<'_>) -> Result<f64, EngineError> {
+    fn time(&self, trial: &Trial<'_>) -> Result<f64, EngineError> {
         let seconds = |products: usize| {
             let start = Instant::now();
-            for matrices in self.copies.iter().cycle().take(products) {
-                self.enqueue(prepared, workspace, matrices)?;
+            for copy in (0..self.copies.len()).cycle().take(products) {
+                self.enqueue(trial, copy)?;
             }
             self.engine.synchronize()?;
             Ok::<_, EngineError>(start.elapsed().as_secs_f64())
@@ -249,5 +305,24 @@ impl<'e, T: GemmElement> Bench<'e, T> {
         }
         let products = (SAMPLE_SECONDS / once).ceil().clamp(1.0, 100.0) as usize;
         Ok(seconds(products)? / products as f64 * 1e3)
+    }
+}
+
+impl Matrices<'_> {
+    /// Calls `with` with the operands of a plan.
+    fn operands<R>(
+        &self,
+        workspace: &Buffer<'_>,
+        maps: DevicePtr,
+        with: impl FnOnce(&Operands<'_>) -> R,
+    ) -> R {
+        let inputs = self.inputs.iter();
+        let inputs: Vec<_> = inputs.map(|(buffer, len)| (buffer.ptr(), *len)).collect();
+        with(&Operands {
+            inputs: &inputs,
+            output: self.output.ptr(),
+            workspace: workspace.ptr(),
+            maps,
+        })
     }
 }

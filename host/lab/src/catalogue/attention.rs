@@ -81,7 +81,7 @@ fn by_tma(entry: &'static str, request: &PlanRequest) -> Result<Plan, PlanError>
     Ok(of_launches(vec![PlannedLaunch {
         entry,
         compute_capability: ComputeCapability::V9_0,
-        grid: geometry.grid(queries.into(), width.into(), request.multiprocessors),
+        grid: geometry.grid(queries.into(), width.into(), request.device.multiprocessors),
         block: geometry.block().into(),
         cluster: Dim3::ONE,
         shared_bytes: attention_wgmma::SHARED_BYTES as u32,

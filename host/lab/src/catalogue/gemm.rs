@@ -16,12 +16,12 @@ pub(super) use warpladder::gemm::entries;
 
 /// `sgemm`.
 pub(super) fn sgemm(request: &PlanRequest) -> Result<Plan, PlanError> {
-    plan::<f32>(request, request.generation)
+    plan::<f32>(request, request.device.generation)
 }
 
 /// `dgemm`.
 pub(super) fn dgemm(request: &PlanRequest) -> Result<Plan, PlanError> {
-    plan::<f64>(request, request.generation)
+    plan::<f64>(request, request.device.generation)
 }
 
 /// `gemm_mma_f16` and `gemm_mma_f16_narrow`.
@@ -46,7 +46,7 @@ pub(super) fn mma_i8(request: &PlanRequest) -> Result<Plan, PlanError> {
 
 /// `gemm_f32_split`.
 pub(super) fn f32_split(request: &PlanRequest) -> Result<Plan, PlanError> {
-    with_precision::<f32>(request, request.generation, Precision::F32Split)
+    with_precision::<f32>(request, request.device.generation, Precision::F32Split)
 }
 
 /// The GEMM of dense matrices for the request's operation, by the kernels of a `generation` that is
@@ -66,7 +66,7 @@ fn with_precision<T: GemmInput>(
     let Shape { m, n, k } = request.shape;
     let device = DeviceLimits {
         generation,
-        ..DeviceLimits::new(request.multiprocessors, request.compute_capability)
+        ..request.device
     };
     let alpha = request.operation.tensor_input();
     let alpha = alpha.map_or(1.0, TensorInput::alpha);
@@ -85,6 +85,7 @@ fn with_precision<T: GemmInput>(
 mod tests {
     use super::*;
     use crate::catalogue;
+    use kernels_gpu::gemm::planner::ActiveClusters;
     use warpladder::gemm::HOPPER;
 
     /// The compute capabilities of the modules that the launches of a rung come from.
@@ -107,22 +108,53 @@ mod tests {
                 n: 1001,
                 k: 999,
             },
-            multiprocessors: 132,
-            compute_capability: HOPPER,
-            generation: HOPPER,
+            device: DeviceLimits::new(132, HOPPER),
             transposed: [false; 2],
         };
         let of = |name, generation| {
-            let request = PlanRequest {
+            let device = DeviceLimits {
                 generation,
-                ..request
+                ..request.device
             };
-            modules(name, &request).into_iter().max().unwrap()
+            modules(name, &PlanRequest { device, ..request })
+                .into_iter()
+                .max()
+                .unwrap()
         };
         assert_eq!(of("dgemm", HOPPER), HOPPER);
         assert_eq!(of("dgemm", COMPUTE_CAPABILITY), COMPUTE_CAPABILITY);
         for name in ["gemm_mma_bf16", "gemm_mma_tf32", "gemm_mma_f16_narrow"] {
             assert_eq!(of(name, HOPPER), COMPUTE_CAPABILITY, "{name}");
+        }
+    }
+
+    #[test]
+    fn plans_are_for_the_clusters_that_the_device_runs() {
+        let rung = catalogue::find("wgmma_bf16").unwrap();
+        let estimated = DeviceLimits::new(132, HOPPER);
+        // An H200, by its driver.
+        let clusters = [132, 66, 44, 30, 22, 21, 16, 15];
+        let known = DeviceLimits {
+            active_clusters: ActiveClusters::new(clusters),
+            ..estimated
+        };
+        // 104 tiles of 128 × 192 with those that fill clusters of 8: two waves of 12 clusters.
+        let blocks = [(known, 8), (estimated, 4)].map(|(device, blocks)| {
+            let request = PlanRequest {
+                operation: rung.operation,
+                shape: Shape {
+                    m: 6216,
+                    n: 320,
+                    k: 6616,
+                },
+                device,
+                transposed: [false, true],
+            };
+            let launches = rung.plan(&request).unwrap().unwrap().launches;
+            (launches[0].cluster.into_iter().product::<u32>(), blocks)
+        });
+        for (planned, expected) in blocks {
+            assert_eq!(planned, expected);
         }
     }
 }

@@ -276,6 +276,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+    use warpladder::gemm::DeviceLimits;
 
     #[test]
     fn names_are_unique() {
@@ -296,9 +297,7 @@ mod tests {
                 let request = PlanRequest {
                     operation,
                     shape,
-                    multiprocessors: 132,
-                    compute_capability: ComputeCapability::V9_0,
-                    generation: ComputeCapability::V9_0,
+                    device: DeviceLimits::new(132, ComputeCapability::V9_0),
                     transposed: [false; 2],
                 };
                 let launches = plan(&request).unwrap().launches.into_iter();

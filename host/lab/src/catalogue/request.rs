@@ -3,7 +3,7 @@
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use warpladder::device::ComputeCapability;
-use warpladder::gemm::PlanError;
+use warpladder::gemm::{DeviceLimits, PlanError};
 use warpladder::launch::{Dim3, Param};
 use warpladder::plan::{Plan, PlannedLaunch};
 
@@ -14,15 +14,28 @@ pub struct PlanRequest {
     pub operation: Operation,
     /// The size.
     pub shape: Shape,
-    /// Multiprocessors of the device.
-    pub multiprocessors: u32,
-    /// Compute capability of the device.
-    pub compute_capability: ComputeCapability,
-    /// The generation of GPUs whose kernels run, by its compute capability: that of the device or
-    /// an older one. Only plans that choose among kernels look at it.
-    pub generation: ComputeCapability,
+    /// Where: its multiprocessors, and what plans that choose among kernels look at.
+    pub device: DeviceLimits,
     /// Whether A and B of a product are stored transposed. Only plans for any layout look at it.
     pub transposed: [bool; 2],
+}
+
+impl PlanRequest {
+    /// The same on a device of so many multiprocessors.
+    pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
+        let DeviceLimits {
+            compute_capability,
+            generation,
+            ..
+        } = self.device;
+        PlanRequest {
+            device: DeviceLimits {
+                generation,
+                ..DeviceLimits::new(multiprocessors, compute_capability)
+            },
+            ..self
+        }
+    }
 }
 
 /// What plans the launches of a rung for a request.
@@ -42,7 +55,7 @@ pub(super) fn of_kernel(
     of_launches(vec![PlannedLaunch {
         entry,
         compute_capability,
-        grid: geometry.grid(rows, columns, request.multiprocessors),
+        grid: geometry.grid(rows, columns, request.device.multiprocessors),
         block: geometry.block().into(),
         cluster: Dim3::ONE,
         shared_bytes: 0,

@@ -33,7 +33,7 @@ pub(super) fn single(request: &PlanRequest) -> Result<Plan, PlanError> {
         request,
         wgmma_single::BM,
         |launch| {
-            launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
+            launch.grid = geometry.grid(m.into(), n.into(), request.device.multiprocessors);
             launch.block = geometry.block().into();
             launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
         },
@@ -47,7 +47,7 @@ pub(super) fn specialised(request: &PlanRequest) -> Result<Plan, PlanError> {
 
 /// `wgmma_bf16_persistent`: a block for each multiprocessor, as far as there are tiles.
 pub(super) fn persistent(request: &PlanRequest) -> Result<Plan, PlanError> {
-    roles(request, request.multiprocessors.into())
+    roles(request, request.device.multiprocessors.into())
 }
 
 /// The kernel of both, with at most `most` blocks.
@@ -74,7 +74,7 @@ fn tiles(request: &PlanRequest) -> u64 {
 
 /// `wgmma_bf16_tma_store`: the blocks of `wgmma_bf16_persistent`.
 pub(super) fn tma_store(request: &PlanRequest) -> Result<Plan, PlanError> {
-    let blocks = tiles(request).min(request.multiprocessors.into());
+    let blocks = tiles(request).min(request.device.multiprocessors.into());
     Ok(stored_by_tma(
         "wgmma_bf16_tma_store",
         request,
@@ -92,7 +92,7 @@ pub(super) fn multicast(request: &PlanRequest) -> Result<Plan, PlanError> {
     let size = wgmma_multicast::CLUSTER_SIZE;
     let clusters = wgmma_multicast::tiles(m, n)
         .count()
-        .min(request.multiprocessors)
+        .min(request.device.multiprocessors)
         .div_ceil(size);
     let b_rows = wgmma_multicast::B_BOX_ROWS as usize;
     Ok(stored_by_tma(
@@ -115,7 +115,7 @@ const MAX_SPLITS: u32 = 4;
 /// `wgmma_bf16_stream_k`: a block for each multiprocessor. Those tiles that do not fill a wave are
 /// split where two blocks or more are left for each.
 pub(super) fn stream_k(request: &PlanRequest) -> Result<Plan, PlanError> {
-    let multiprocessors = request.multiprocessors.max(1);
+    let multiprocessors = request.device.multiprocessors.max(1);
     // The C of 2³² tiles does not fit into any device memory.
     let tiles = u32::try_from(tiles(request)).unwrap_or(u32::MAX);
     let k_tiles = stage::k_tiles(request.shape.k, BK);

@@ -31,6 +31,7 @@ use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::{ObservedEngine, PerLaunch};
+use warpladder::gemm::DeviceLimits;
 use warpladder::plan::Plan;
 
 /// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and
@@ -133,11 +134,7 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
     let (request, whole) = admitted.planned()?;
     let (rung, shape) = (admitted.runs(), request.shape);
     let run = |multiprocessors, shape| {
-        let request = PlanRequest {
-            shape,
-            multiprocessors,
-            ..*request
-        };
+        let request = PlanRequest { shape, ..*request }.with_multiprocessors(multiprocessors);
         counts(&preflight_elsewhere(rung, &request)?, cycles, seed)
     };
     let run_whole = || counts(admitted, cycles, seed);
@@ -148,7 +145,7 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
         } => {
             let elements = |shape: Shape| u64::from(shape.m) * u64::from(shape.n);
             let (rows, columns) = rung.operation.extent(shape);
-            let [blocks, ..] = geometry.grid(rows, columns, request.multiprocessors);
+            let [blocks, ..] = geometry.grid(rows, columns, request.device.multiprocessors);
             let small = elements(shape) <= elements(STRIDE_RUNS[1]);
             match Strided::of(rung, cycles, seed)? {
                 Some(strided) if !small => Ok(vec![strided.at(shape, blocks * u64::from(block))]),
@@ -178,7 +175,7 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
                 return Ok(run_whole()?);
             }
             Ok(linear(rung, shape, samples, |shape| {
-                run(request.multiprocessors, shape)
+                run(request.device.multiprocessors, shape)
             })?)
         }
     }
@@ -213,11 +210,9 @@ fn small_plans(plan: PlanFn, whole: &Plan, request: &PlanRequest) -> Option<(u32
     let mut candidates = candidates;
     candidates.find(|&(multiprocessors, least)| {
         corners(least).into_iter().all(|[m, n, k]| {
-            let small = plan(&PlanRequest {
-                shape: Shape { m, n, k },
-                multiprocessors,
-                ..*request
-            });
+            let shape = Shape { m, n, k };
+            let request = PlanRequest { shape, ..*request };
+            let small = plan(&request.with_multiprocessors(multiprocessors));
             let Ok(small) = small else {
                 return false;
             };
@@ -276,10 +271,8 @@ impl Strided {
             let request = PlanRequest {
                 operation: rung.operation,
                 shape,
-                multiprocessors: 1,
-                // No plan for a grid-stride kernel looks at it.
-                compute_capability: ComputeCapability::V7_0,
-                generation: ComputeCapability::V7_0,
+                // No plan for a grid-stride kernel looks at the compute capability.
+                device: DeviceLimits::new(1, ComputeCapability::V7_0),
                 transposed: [false; 2],
             };
             let launches = counts(&preflight_elsewhere(rung, &request)?, cycles, seed)?;

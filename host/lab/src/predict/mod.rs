@@ -137,9 +137,7 @@ fn preflight_for(
     let request = PlanRequest {
         operation: rung.operation,
         shape,
-        multiprocessors: device.multiprocessors,
-        compute_capability: device.compute_capability,
-        generation: device.generation,
+        device,
         transposed: [false; 2],
     };
     preflight_elsewhere(rung, &request)

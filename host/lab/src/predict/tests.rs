@@ -1,6 +1,7 @@
 use super::device::assigned_registers;
 use super::*;
 use crate::catalogue::{self, Implementation};
+use warpladder::gemm::DeviceLimits;
 use warpladder_models::devices;
 
 #[test]
@@ -37,9 +38,7 @@ fn counts_at_a_large_size_are_those_of_a_run() {
         let request = PlanRequest {
             operation: rung.operation,
             shape,
-            multiprocessors: 8,
-            compute_capability: ComputeCapability::V9_0,
-            generation: ComputeCapability::V9_0,
+            device: DeviceLimits::new(8, ComputeCapability::V9_0),
             transposed: [false; 2],
         };
         let h200 = devices::find("H200").unwrap();

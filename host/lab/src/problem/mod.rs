@@ -18,7 +18,7 @@ mod rows;
 mod spmv;
 mod stencil;
 mod sum;
-mod tensor;
+pub(crate) mod tensor;
 
 pub use spmv::MAX_ROWS as MAX_SPARSE_ROWS;
 

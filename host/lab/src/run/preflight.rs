@@ -382,9 +382,7 @@ pub fn preflight_with(
             let request = PlanRequest {
                 operation: runs.operation,
                 shape,
-                multiprocessors: device.multiprocessors,
-                compute_capability: device.compute_capability,
-                generation: device.generation,
+                device,
                 transposed: layout.transposed(),
             };
             let work = planned(runs, &request)?;

@@ -4,6 +4,7 @@ use crate::common::{gpu, output};
 use warpladder::device::ComputeCapability;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::gemm::DeviceLimits;
 use warpladder::ptx;
 use warpladder_lab::catalogue::{self, Implementation, PlanRequest, Rung};
 use warpladder_lab::problem::Shape;
@@ -76,9 +77,7 @@ fn bits_may_differ(rung: &'static Rung, shape: Shape) -> bool {
     let plan = plan(&PlanRequest {
         operation: rung.operation,
         shape,
-        multiprocessors: 1,
-        compute_capability: ComputeCapability::V9_0,
-        generation: ComputeCapability::V9_0,
+        device: DeviceLimits::new(1, ComputeCapability::V9_0),
         transposed: [false; 2],
     })
     .unwrap();

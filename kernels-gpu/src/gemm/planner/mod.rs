@@ -249,12 +249,22 @@ impl Decomposition {
     }
 }
 
-/// The split-K factor, and the tiles that have it where not all have.
+/// The split-K factor, the tiles that have it where not all have, and what reduces them.
 impl fmt::Display for Decomposition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.stream_k() {
-            Some(StreamK { splits, tiles, .. }) => {
-                write!(f, "{splits} of the last {tiles} tiles")
+            Some(StreamK {
+                splits,
+                tiles,
+                reduction,
+                ..
+            }) => {
+                let by = match reduction {
+                    ReductionMode::LastBlock => "",
+                    ReductionMode::Cluster => ", in a cluster",
+                    ReductionMode::Kernel => ", by a kernel",
+                };
+                write!(f, "{splits} of the last {tiles} tiles{by}")
             }
             None => self.splits().fmt(f),
         }

@@ -105,7 +105,8 @@ struct PersistentGrid {
 /// wave, with each reduction that can follow; head and tail splits; data-parallel.
 ///
 /// A reduction kernel, clusters, and head and tail splits need that all tiles are stream-K tiles.
-/// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
+/// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) are in no other cluster, and have
+/// no head or tail split.
 fn grids(
     cluster: ClusterShape,
     tiles: u32,
@@ -124,10 +125,7 @@ fn grids(
     };
     let in_full_waves = tiles / sms * sms;
     let in_last_wave = tiles - in_full_waves;
-    let max_splits = match cluster.is_multicast() {
-        false => sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles),
-        true => 1,
-    };
+    let max_splits = sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles);
     let stream_k = (2..=max_splits).flat_map(move |splits| {
         let by_last_block = PersistentGrid {
             data_parallel: in_full_waves,
@@ -136,7 +134,7 @@ fn grids(
             ..data_parallel
         };
         let all = in_full_waves == 0;
-        let fit = all && in_last_wave <= active.of(splits);
+        let fit = all && !cluster.is_multicast() && in_last_wave <= active.of(splits);
         [
             Some(ReductionMode::LastBlock),
             all.then_some(ReductionMode::Kernel),
@@ -361,7 +359,8 @@ impl Tile {
                         grid.splits,
                         grid.blocks,
                     )
-                    .with_head(self.head(grid)),
+                    .with_head(self.head(grid))
+                    .for_clusters(cluster),
                     tma_store: self.problem.tma_store.into(),
                     reduction: grid.reduction,
                     partial_sums_offset: (partial_sums_offset / 4) as u32,

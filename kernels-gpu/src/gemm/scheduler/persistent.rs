@@ -42,6 +42,19 @@ pub enum ReductionMode {
     Kernel,
 }
 
+/// The order of the splits of all stream-K tiles, which are numbered as the blocks that compute
+/// them.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitOrder {
+    /// Tile by tile. The blocks of a tile can then be a cluster: see [`ReductionMode::Cluster`].
+    TileByTile,
+    /// The first splits of all tiles, then the second ones. The blocks of neighbouring tiles then
+    /// compute the same k-tiles, as those of a [multicast
+    /// cluster](crate::gemm::wgmma::multicast) must; and head splits come before tail splits.
+    SplitBySplit,
+}
+
 /// Parameters of the tile scheduler, passed by value beside
 /// [`GemmParams`](crate::gemm::GemmParams). The host computes them: a kernel has few registers for
 /// what it needs until its end.
@@ -248,6 +261,8 @@ pub struct StreamK<D = PlainDivmod> {
     /// k-tiles of the head split where a stream-K tile has a head and a tail split: fewer than all.
     /// `splits` is 2 then. Otherwise 0.
     pub head_k_tiles: u32,
+    /// Which split a block computes.
+    pub order: SplitOrder,
     /// Blocks of the grid.
     pub blocks: u32,
     /// k-tiles of a split. The first `longer` splits have one more.
@@ -274,6 +289,7 @@ impl<D: Divmod> StreamK<D> {
             stream_k_tiles,
             splits,
             head_k_tiles: 0,
+            order: SplitOrder::TileByTile,
             blocks,
             each: k_tiles / splits,
             longer: k_tiles % splits,
@@ -286,6 +302,23 @@ impl<D: Divmod> StreamK<D> {
     pub fn with_head(self, head_k_tiles: u32) -> Self {
         StreamK {
             head_k_tiles,
+            order: match head_k_tiles {
+                0 => self.order,
+                _ => SplitOrder::SplitBySplit,
+            },
+            ..self
+        }
+    }
+
+    /// The same for blocks that are clusters of a shape.
+    ///
+    /// Data-parallel tiles, stream-K tiles and blocks are multiples of the blocks of a cluster.
+    pub fn for_clusters(self, cluster: ClusterShape) -> Self {
+        StreamK {
+            order: match cluster.is_multicast() {
+                true => SplitOrder::SplitBySplit,
+                false => self.order,
+            },
             ..self
         }
     }
@@ -310,14 +343,14 @@ impl<D: Divmod> StreamK<D> {
         if self.stream_k_tiles == 0 {
             return None;
         }
-        let (tile, index) = if self.head_k_tiles == 0 {
-            self.by_splits.divmod(block, self.splits)
-        } else {
-            // Head splits come before tail splits.
-            let (index, tile) = self.by_tiles.divmod(block, self.stream_k_tiles);
-            (tile, index)
+        let (tile, index) = match self.order {
+            SplitOrder::TileByTile => self.by_splits.divmod(block, self.splits),
+            SplitOrder::SplitBySplit => {
+                let (index, tile) = self.by_tiles.divmod(block, self.stream_k_tiles);
+                (tile, index)
+            }
         };
-        (tile < self.stream_k_tiles).then_some(Split {
+        (tile < self.stream_k_tiles && index < self.splits).then_some(Split {
             tile,
             index,
             count: self.splits,
@@ -374,25 +407,40 @@ mod tests {
     }
 
     fn check_work_units<D: Divmod>() {
-        for (tiles, data_parallel_tiles, k_tiles, splits, head_k_tiles, blocks) in [
-            (18, 0, 256, 7, 0, 132),
-            (300, 300, 7, 1, 0, 132),
-            (182, 132, 70, 2, 0, 132),
-            (5, 5, 3, 1, 0, 4),
-            (1, 0, 5, 5, 0, 8),
-            (9, 8, 11, 4, 0, 4),
-            (96, 0, 256, 2, 192, 192),
-            (5, 0, 2, 2, 1, 10),
+        for (tiles, data_parallel_tiles, k_tiles, splits, head_k_tiles, blocks, cluster) in [
+            (18, 0, 256, 7, 0, 132, [1, 1]),
+            (300, 300, 7, 1, 0, 132, [1, 1]),
+            (182, 132, 70, 2, 0, 132, [1, 1]),
+            (5, 5, 3, 1, 0, 4, [1, 1]),
+            (1, 0, 5, 5, 0, 8, [1, 1]),
+            (9, 8, 11, 4, 0, 4, [1, 1]),
+            (96, 0, 256, 2, 192, 192, [1, 1]),
+            (5, 0, 2, 2, 1, 10, [1, 1]),
+            (24, 0, 46, 4, 0, 120, [4, 2]),
+            (156, 120, 37, 3, 0, 120, [2, 2]),
+            (6, 0, 11, 5, 0, 30, [1, 2]),
         ] {
+            let cluster = ClusterShape::new(cluster);
             let counts = [data_parallel_tiles, tiles - data_parallel_tiles];
             let stream_k = StreamK::<D>::new(k_tiles, counts, splits, blocks);
-            let stream_k = stream_k.with_head(head_k_tiles);
+            let stream_k = stream_k.with_head(head_k_tiles).for_clusters(cluster);
             let mut seen = vec![0; (tiles * k_tiles) as usize];
             let mut in_workspace = Vec::new();
             for block in 0..blocks {
                 let mut work_units = stream_k.work_units(block);
+                let mut of_first = stream_k.work_units(block / cluster.blocks() * cluster.blocks());
                 while let Some(unit) = work_units.advance() {
                     assert!(unit.k_tiles > 0);
+                    // The blocks of a cluster compute the same k-tiles of neighbouring tiles.
+                    let first = of_first.advance().unwrap();
+                    let rank = block % cluster.blocks();
+                    assert_eq!(
+                        unit,
+                        WorkUnit {
+                            tile: first.tile + rank,
+                            ..first
+                        }
+                    );
                     for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
                         seen[(unit.tile * k_tiles + k_tile) as usize] += 1;
                     }

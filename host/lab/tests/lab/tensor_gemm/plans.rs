@@ -7,6 +7,7 @@ use crate::common::gemm::{LAYOUTS, RandomGemm};
 use half::{bf16, f16};
 use kernels_gpu::gemm::planner::{Decomposition, GemmPlan, TileScheduler};
 use kernels_gpu::gemm::scheduler::persistent::ReductionMode;
+use std::collections::HashSet;
 use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -55,6 +56,16 @@ const MULTICAST: [(u32, [u32; 3], [u32; 2]); 10] = [
     (6, [60, 270, 130], [1, 4]),
     (11, [130, 390, 200], [4, 2]),
     (11, [330, 130, 70], [2, 4]),
+];
+
+/// The same where some tiles or all are stream-K tiles, of which the blocks of a cluster compute the
+/// same k-tiles.
+const MULTICAST_STREAM_K: [(u32, [u32; 3], [u32; 2]); 5] = [
+    (8, [127, 60, 1000], [2, 1]),
+    (10, [700, 60, 700], [2, 1]),
+    (18, [60, 390, 1500], [1, 2]),
+    (24, [130, 190, 900], [2, 2]),
+    (44, [300, 130, 1100], [4, 2]),
 ];
 
 /// The plan of a case, on `multiprocessors` multiprocessors, with the least clocks of those that
@@ -252,6 +263,40 @@ where
     }
 }
 
+/// Stream-K tiles of multicast clusters of these shapes: of each kernel and each reduction the
+/// fastest plan.
+fn multicast_stream_k<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
+where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    let drawn = Drawn::new(engine, "products by multicast clusters with split tiles");
+    for (multiprocessors, extents, shape) in MULTICAST_STREAM_K {
+        for &transposed in layouts {
+            let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [-0.5, 2.0], round);
+            let choices = choices(&case, multiprocessors, |plan| {
+                plan.cluster_shape().extents() == shape && plan.decomposition.stream_k().is_some()
+            });
+            assert!(
+                !choices.is_empty(),
+                "{input:?} {extents:?} has no split tiles in clusters of {shape:?}"
+            );
+            let mut seen = HashSet::new();
+            for choice in choices {
+                let mode = choice
+                    .decomposition
+                    .stream_k()
+                    .map(|of| of.reduction as u32);
+                let name = format!("{} {mode:?} {extents:?} {shape:?}", choice.entry);
+                if seen.insert((choice.entry, mode)) && drawn.takes(&name, false) {
+                    let [first, second] = run(engine, &case, &choice);
+                    assert!(first == second, "{name} differs from run to run");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn shared_tiles_are_added_up_in_the_same_order() {
     let engine = EmulatorEngine::new();
@@ -285,6 +330,14 @@ fn blocks_of_a_cluster_load_operands_by_multicast() {
     multicast::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
 }
 
+#[test]
+fn blocks_of_a_cluster_compute_the_same_splits() {
+    let engine = EmulatorEngine::new();
+    multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..3]);
+    multicast_stream_k::<_, f16>(&engine, F16, &LAYOUTS[..1]);
+    multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
+}
+
 /// All of these on a GPU that has `wgmma`.
 pub fn on_a_gpu(gpu: &dyn Engine) {
     shared_tiles::<_, f32>(gpu, BF16, &STREAM_K, &LAYOUTS);
@@ -304,4 +357,7 @@ pub fn on_a_gpu(gpu: &dyn Engine) {
     multicast::<_, bf16>(gpu, BF16, &LAYOUTS);
     multicast::<_, f16>(gpu, F16, &LAYOUTS);
     multicast::<_, f32>(gpu, TF32, &LAYOUTS);
+    multicast_stream_k::<_, f32>(gpu, BF16, &LAYOUTS);
+    multicast_stream_k::<_, f16>(gpu, F16, &LAYOUTS);
+    multicast_stream_k::<_, f32>(gpu, TF32, &LAYOUTS);
 }
