@@ -119,6 +119,18 @@ pub struct MatrixMap {
     pub box_columns: u32,
     /// Rows of the box.
     pub box_rows: u32,
+    /// What the L2 cache fetches at least.
+    pub l2_promotion: L2Promotion,
+}
+
+/// The granularity with which the L2 cache fetches what a tensor map describes (CUDA driver API,
+/// `CUtensorMapL2promotion`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum L2Promotion {
+    /// 128 bytes.
+    Bytes128,
+    /// 256 bytes.
+    Bytes256,
 }
 
 /// Bytes of a tensor map in device memory.
@@ -186,6 +198,8 @@ pub struct TensorMap {
     pub box_columns: u32,
     /// Rows of the box.
     pub box_rows: u32,
+    /// What the L2 cache fetches at least.
+    pub l2_promotion: L2Promotion,
 }
 
 impl TensorMap {
@@ -201,6 +215,7 @@ impl TensorMap {
             matrix_bytes: self.stride * u64::from(self.element_bytes),
             box_columns: self.box_columns,
             box_rows: self.box_rows,
+            l2_promotion: self.l2_promotion,
         }
     }
 }

@@ -28,7 +28,7 @@ use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
 use crate::device::{ComputeCapability, DeviceProperties, DeviceState};
 use crate::error::{EngineError, LaunchCause};
-use crate::launch::{DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use crate::launch::{DevicePtr, Dim3, KernelId, L2Promotion, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::sync::{lock, read, write};
 
 /// A CUDA device, for any number of threads.
@@ -357,7 +357,10 @@ impl Engine for GpuEngine {
             strides: &[matrix.row_bytes, matrix.matrix_bytes],
             box_extents: &[matrix.box_columns, matrix.box_rows, 1],
             swizzle: TensorSwizzle::Bytes128,
-            promotion: TensorPromotion::Bytes256,
+            promotion: match matrix.l2_promotion {
+                L2Promotion::Bytes128 => TensorPromotion::Bytes128,
+                L2Promotion::Bytes256 => TensorPromotion::Bytes256,
+            },
             out_of_bounds: TensorOutOfBounds::Zero,
         });
         match map {

@@ -8,7 +8,7 @@ use warpladder::device::ComputeCapability;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
-use warpladder::launch::{Arg, Dim3, Launch, MatrixMap};
+use warpladder::launch::{Arg, Dim3, L2Promotion, Launch, MatrixMap};
 
 /// The least compute capability with clusters.
 const CLUSTERS: ComputeCapability = ComputeCapability::V9_0;
@@ -167,6 +167,7 @@ fn a_tile_is_copied_to_all_blocks_at_once() {
                 matrix_bytes: 4 * TILE as u64,
                 box_columns: 32,
                 box_rows: 8,
+                l2_promotion: L2Promotion::Bytes256,
             });
             let map = buffer(engine, &map.unwrap());
             let len = 2 * blocks as usize * words.len();

@@ -87,6 +87,7 @@ mod tests {
     use crate::catalogue;
     use kernels_gpu::gemm::planner::ActiveClusters;
     use warpladder::gemm::HOPPER;
+    use warpladder::launch::Dim3;
 
     /// The compute capabilities of the modules that the launches of a rung come from.
     fn modules(name: &str, request: &PlanRequest) -> Vec<ComputeCapability> {
@@ -151,7 +152,8 @@ mod tests {
                 transposed: [false, true],
             };
             let launches = rung.plan(&request).unwrap().unwrap().launches;
-            (launches[0].cluster.into_iter().product::<u32>(), blocks)
+            let Dim3 { x, y, z } = launches[0].cluster;
+            (x * y * z, blocks)
         });
         for (planned, expected) in blocks {
             assert_eq!(planned, expected);

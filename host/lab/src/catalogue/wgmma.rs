@@ -10,7 +10,7 @@ use kernels_gpu::ladder::matmul::{
 use warpladder::gemm::PlanError;
 use warpladder::gemm::{E4m3, Tf32};
 use warpladder::launch::Dim3;
-use warpladder::launch::{Param, Region, TensorMap};
+use warpladder::launch::{L2Promotion, Param, Region, TensorMap};
 use warpladder::plan::{Plan, PlannedLaunch};
 
 pub(super) use warpladder::gemm::HOPPER as COMPUTE_CAPABILITY;
@@ -192,6 +192,7 @@ pub(super) fn map(
         stride: u64::from(rows) * u64::from(columns),
         box_columns: box_columns as u32,
         box_rows: box_rows as u32,
+        l2_promotion: L2Promotion::Bytes256,
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod elements;
 
-use super::cost::{self, LaunchCost, TileCost};
+use super::cost::{self, L2Cost, LaunchCost, TileCost};
 use super::{Decomposition, GemmPlan, GemmProblem, persistent};
 use crate::gemm::copy::layout;
 use crate::gemm::scheduler::persistent::ReductionMode;
@@ -55,9 +55,8 @@ pub struct KernelSet {
     /// Whether the persistent kernels take operands of f32 [in terms](crate::gemm::mma::split).
     /// Kernels of these tiles compute C where terms are not exact.
     pub splits_operands: bool,
-    /// Lines of the L2 cache that persistent blocks load in a clock; infinite where the costs of
-    /// their tiles have what these take.
-    pub(super) l2_lines_per_clock: f64,
+    /// What the lines that persistent blocks load take the L2 cache.
+    pub(super) l2: L2Cost,
     /// What the tiles take; where operands are [unaligned](crate::gemm::mma::unaligned); and what
     /// those of persistent kernels take.
     pub(super) costs: &'static [TileCost],

@@ -1,7 +1,7 @@
 //! Candidates of the `wgmma` kernels: persistent blocks go through the work units of the
 //! [persistent tile scheduler](crate::gemm::scheduler::persistent).
 
-use super::cost::{self, CLUSTER, KERNEL_BESIDE, PERSISTENT, TileCost};
+use super::cost::{self, CLUSTER, KERNEL_BESIDE, L2Cost, PERSISTENT, TileCost};
 use super::{ActiveClusters, Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch};
 use super::{ReductionMode, StreamK, TileScheduler, TileSchedulerParams};
 use crate::gemm::copy::layout;
@@ -51,7 +51,7 @@ fn in_clusters(
         problem: *problem,
         k_tiles: k_tiles(k, bk as usize),
         splits_operands: kernels.splits_operands,
-        l2_lines_per_clock: kernels.l2_lines_per_clock,
+        l2: kernels.l2,
     };
     let reduce = kernels.reduce.0;
     let active = problem.active_clusters;
@@ -79,8 +79,8 @@ struct Tile {
     k_tiles: u32,
     /// See [`KernelSet::splits_operands`].
     splits_operands: bool,
-    /// See [`KernelSet::l2_lines_per_clock`].
-    l2_lines_per_clock: f64,
+    /// See [`KernelSet::l2`].
+    l2: L2Cost,
 }
 
 /// A persistent grid, and the work units of its blocks.
@@ -170,7 +170,7 @@ impl Tile {
     /// Clocks of the GEMM.
     fn clocks(&self, grid: &PersistentGrid) -> f64 {
         let [bm, _, bk] = self.config.tile;
-        let [m, n, k] = self.problem.extents;
+        let [m, n, _] = self.problem.extents;
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
         let k_tile = self.k_tile_clocks(grid);
         let work = f64::from(self.k_tiles) * k_tile;
@@ -191,8 +191,7 @@ impl Tile {
             main_loop += f64::from(self.k_tiles) * f64::from(absent) * cost::ABSENT_ROW;
         }
         let element_bytes = ROW_BYTES as f64 / f64::from(bk);
-        let elements = (f64::from(m) + f64::from(n)) * f64::from(k);
-        let mut bytes = elements * element_bytes;
+        let mut bytes = self.operand_bytes();
         // Kernels of TF32 take an MN-major A through registers; C lies column by column for them.
         let is_transposed = element_bytes == 4.0 && self.config.layouts[0] == layout::MN_MAJOR;
         let unaligned_c = match is_transposed {
@@ -202,8 +201,8 @@ impl Tile {
         };
         clocks += f64::from(m) * f64::from(n) * f64::from(self.problem.batch) * unaligned_c;
         if self.splits_operands {
+            let moved = bytes / element_bytes * cost::SPLIT_BYTES;
             bytes *= TERMS as f64;
-            let moved = elements * cost::SPLIT_BYTES;
             let of_c = match self.problem.tma_store {
                 true => cost::SPLIT_ELEMENT_OF_C,
                 false => cost::SPLIT_ELEMENT_OF_UNALIGNED_C,
@@ -213,6 +212,12 @@ impl Tile {
                 + f64::from(m) * f64::from(n) * of_c;
         }
         clocks + cost::overlapped(main_loop, bytes / cost::BYTES_PER_CLOCK)
+    }
+
+    /// Bytes of A and B.
+    fn operand_bytes(&self) -> f64 {
+        let [m, n, k] = self.problem.extents.map(f64::from);
+        (m + n) * k * ROW_BYTES as f64 / f64::from(self.config.tile[2])
     }
 
     /// Clocks of a k-tile: of its MMAs, or of its rows where the L2 cache delivers those of all
@@ -225,7 +230,15 @@ impl Tile {
         let lines =
             |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
-        let clocks = blocks * (lines(0) + lines(1)) / self.l2_lines_per_clock;
+        // Each line comes from device memory once, in some k-tile of a block.
+        let tiles = grid.data_parallel.div_ceil(grid.blocks) * self.k_tiles;
+        let splits = match grid.stream_k_tiles() {
+            0 => 0,
+            _ => self.k_tiles.div_ceil(grid.splits),
+        };
+        let missed = self.operand_bytes() / f64::from(cost::LINE_BYTES);
+        let missed = missed / f64::from((tiles + splits).max(1));
+        let clocks = self.l2.clocks(lines(0) + lines(1), blocks, missed);
         cost::overlapped(self.cost.k_tile, clocks)
     }
 

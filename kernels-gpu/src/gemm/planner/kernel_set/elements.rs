@@ -37,7 +37,7 @@ pub const SGEMM: KernelSet = KernelSet {
         ReductionMode::Kernel,
     ],
     splits_operands: false,
-    l2_lines_per_clock: f64::INFINITY,
+    l2: cost::L2Cost::FREE,
     costs: cost::F32,
     unaligned_costs: &[],
     persistent_costs: &[],
@@ -319,7 +319,7 @@ const fn by_warpgroups(
     KernelSet {
         persistent_tiles,
         compute_capability: 90,
-        l2_lines_per_clock: cost::L2_LINES_PER_CLOCK,
+        l2: cost::L2,
         persistent_costs: cost::WGMMA,
         ..portable_16_bits(&[], (reduce, HOPPER))
     }
@@ -337,7 +337,7 @@ const fn fusing(kernels: KernelSet) -> KernelSet {
 const fn of_8_bits(persistent_tiles: &'static [&'static [TileConfig]]) -> KernelSet {
     KernelSet {
         reductions: &[ReductionMode::LastBlock, ReductionMode::Cluster],
-        l2_lines_per_clock: cost::L2_LINES_PER_CLOCK_8,
+        l2: cost::L2_8,
         persistent_costs: cost::WGMMA_8,
         ..by_warpgroups(persistent_tiles, "")
     }
