@@ -22,6 +22,7 @@ use warpladder_lab::tune::{self, Candidate, Tunable, count};
 #[command(after_help = "\
 Examples:
   warpladder tune --shape 4096
+  warpladder tune --element bf16 --shape 3136x104x2952 --layout nt
   warpladder tune --element f64 --shape 333x777x1234 --layout nn,tt --dry-run
   warpladder tune --engine emulator --shape 48 --reps 1 --dry-run")]
 pub(super) struct Args {
@@ -177,7 +178,7 @@ fn search<T: Tunable>(
     let transposed = layout.transposed();
     let candidates = tune::candidates::<T>(engine, shape, transposed, reps.get(), seed)?;
     let best = candidates.first().filter(|candidate| candidate.verdict.ok);
-    let best = best.map(|candidate| tune::tuned::<T>(engine, shape, transposed, candidate));
+    let best = best.and_then(|candidate| tune::tuned::<T>(engine, shape, transposed, candidate));
     Ok((candidates, best))
 }
 
@@ -196,7 +197,7 @@ fn print(
     writeln!(to, "{m} x {n} x {k} {layout}")?;
     let favourite = candidates
         .iter()
-        .map(|candidate| candidate.predicted)
+        .filter_map(|candidate| candidate.predicted)
         .fold(f64::INFINITY, f64::min);
     let least = candidates.first().map_or(1.0, |candidate| candidate.ms);
     let mut table = table::new(&[
@@ -209,14 +210,19 @@ fn print(
         "of the best by the model",
     ]);
     for candidate in candidates {
+        let choice = candidate.choice.as_ref();
         table.add_row([
-            candidate.choice.entry.into(),
-            cluster(candidate.choice.cluster_shape().extents()).into(),
-            candidate.choice.decomposition.to_string().into(),
+            candidate.entry.into(),
+            choice.map_or("-".into(), |of| {
+                cluster(of.cluster_shape().extents()).into()
+            }),
+            choice.map_or("as without tuning".into(), |of| {
+                of.decomposition.to_string().into()
+            }),
             table::verdict(candidate.verdict.ok),
             table::number(Some(candidate.ms)),
             table::number(Some(candidate.ms / least)),
-            table::number(Some(candidate.predicted / favourite)),
+            table::number(candidate.predicted.map(|predicted| predicted / favourite)),
         ]);
     }
     table::align_numbers(&mut table, 4);

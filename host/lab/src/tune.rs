@@ -12,10 +12,10 @@ use warpladder::check::Verdict;
 use warpladder::element::{Element, TensorInput};
 use warpladder::engine::{Buffer, Engine, EngineKind};
 use warpladder::error::EngineError;
-use warpladder::gemm::tuning::{Environment, ProblemKey, Tuned};
+use warpladder::gemm::tuning::{Choices, Environment, ProblemKey, Tuned};
 use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, PlanError, Tf32};
 use warpladder::launch::DevicePtr;
-use warpladder::plan::{Operands, Prepared};
+use warpladder::plan::{Operands, Plan, Prepared};
 use warpladder::timing::median;
 
 /// A candidate is timed if the model gives it at most this multiple of its favourite's time.
@@ -75,10 +75,13 @@ tunable!(f32, f64; bf16 as Bf16, f16 as F16, Tf32 as Tf32);
 /// A configuration of kernels for a product.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// How.
-    pub choice: GemmPlan,
-    /// Clocks by the model.
-    pub predicted: f64,
+    /// The kernel, the last one where there are several.
+    pub entry: &'static str,
+    /// How; `None` for what the library does if nothing is kept, where that is no plan of the
+    /// kernels that the others are chosen from: copies of operands before other kernels, or none.
+    pub choice: Option<GemmPlan>,
+    /// Clocks by the model, of the plans of one set of kernels.
+    pub predicted: Option<f64>,
     /// Median time, in milliseconds.
     pub ms: f64,
     /// Whether the result was right.
@@ -102,14 +105,15 @@ pub fn candidates<T: Tunable>(
     description.check()?;
     let problem = T::product(shape, seed, transposed);
     let bench = Bench::new(engine, &description, &*problem)?;
-    let mut trials = shortlist(&description, device)
+    let mut trials = plans(&description, device)?
         .into_iter()
-        .map(|(predicted, choice)| {
-            let prepared = Prepared::new(engine, gemm::plan_choice(&description, device, &choice))?;
-            let trial = bench.trial(prepared)?;
+        .map(|(plan, chosen)| {
+            let last = plan.launches.last().map_or("", |launch| launch.entry);
+            let trial = bench.trial(Prepared::new(engine, plan)?)?;
             let candidate = Candidate {
-                choice,
-                predicted,
+                entry: chosen.map_or(last, |(_, choice)| choice.entry),
+                choice: chosen.map(|(_, choice)| choice),
+                predicted: chosen.map(|(predicted, _)| predicted),
                 ms: f64::INFINITY,
                 verdict: bench.check(&trial, &*problem)?,
             };
@@ -148,23 +152,50 @@ pub fn count<T: Tunable>(
 ) -> Result<usize, TuneError> {
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     description.check()?;
-    Ok(shortlist(&description, DeviceLimits::of(engine)).len())
+    Ok(plans(&description, DeviceLimits::of(engine))?.len())
 }
 
-/// What is kept of the fastest candidate, for the tuning file.
+/// What is kept of the fastest candidate, for the tuning file: nothing of what the library does
+/// without.
 pub fn tuned<T: Tunable>(
     engine: &dyn Engine,
     shape: Shape,
     transposed: [bool; 2],
     candidate: &Candidate,
-) -> Tuned {
+) -> Option<Tuned> {
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
-    Tuned::new(
+    let key = ProblemKey::of(&description);
+    let choice = candidate.choice.as_ref()?;
+    Some(Tuned::new(
         Environment::of(engine),
-        ProblemKey::of(&description),
-        &candidate.choice,
+        key,
+        choice,
         candidate.ms,
-    )
+    ))
+}
+
+/// A plan, and what was chosen for it, with the clocks of the model.
+type Chosen = (Plan, Option<(f64, GemmPlan)>);
+
+/// The plans that are timed: those of the shortlist, and the library's own where it is none of
+/// them.
+fn plans<T: GemmInput>(
+    description: &Description<T>,
+    device: DeviceLimits,
+) -> Result<Vec<Chosen>, PlanError> {
+    let untuned = gemm::plan(description, device, &Choices::default())?;
+    let of_choice = |(predicted, choice): (f64, GemmPlan)| {
+        let plan = gemm::plan_choice(description, device, &choice);
+        (plan, Some((predicted, choice)))
+    };
+    let mut all: Vec<Chosen> = shortlist(description, device)
+        .into_iter()
+        .map(of_choice)
+        .collect();
+    if all.iter().all(|(plan, _)| *plan != untuned) {
+        all.push((untuned, None));
+    }
+    Ok(all)
 }
 
 /// The candidates that are timed, the model's favourite first.
@@ -324,5 +355,50 @@ impl Matrices<'_> {
             workspace: workspace.ptr(),
             maps,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpladder::engine::emulator::EmulatorEngine;
+    use warpladder::gemm::HOPPER;
+
+    #[test]
+    fn what_the_library_does_without_tuning_is_timed_as_well() {
+        let device = DeviceLimits::new(132, HOPPER);
+        // By `wgmma` as the planner chooses; by `mma.sync` of operands as they lie.
+        for (extents, is_chosen) in [([512, 768, 1024], true), ([17, 5295, 4287], false)] {
+            let product = Description::<bf16>::dense(extents, [false; 2]);
+            let untuned = gemm::plan(&product, device, &Choices::default()).unwrap();
+            let plans = plans(&product, device).unwrap();
+            let of_untuned = plans.iter().filter(|(plan, _)| *plan == untuned);
+            let chosen: Vec<bool> = of_untuned.map(|(_, choice)| choice.is_some()).collect();
+            assert_eq!(chosen, [is_chosen], "{extents:?}");
+        }
+    }
+
+    #[test]
+    fn candidates_of_every_element_are_right() {
+        fn check<T: Tunable>(transposed: [bool; 2]) {
+            let engine = EmulatorEngine::new();
+            let shape = Shape {
+                m: 33,
+                n: 17,
+                k: 40,
+            };
+            let all = candidates::<T>(&engine, shape, transposed, 1, 7).unwrap();
+            assert!(all.len() > 1, "{}", T::NAME);
+            for candidate in &all {
+                assert!(candidate.verdict.ok, "{} {candidate:?}", T::NAME);
+                let tuned = tuned::<T>(&engine, shape, transposed, candidate);
+                assert_eq!(tuned.is_some(), candidate.choice.is_some());
+            }
+        }
+        check::<f32>([false, true]);
+        check::<f64>([true, false]);
+        check::<bf16>([false, true]);
+        check::<f16>([true, true]);
+        check::<Tf32>([false; 2]);
     }
 }

@@ -38,6 +38,10 @@ const NOT_RUN: &[(&str, Needs)] = &[
     ("warpladder calibrate", Needs::Gpu),
     ("warpladder tune --shape 4096", Needs::Gpu),
     (
+        "warpladder tune --element bf16 --shape 3136x104x2952 --layout nt",
+        Needs::Gpu,
+    ),
+    (
         "warpladder tune --element f64 --shape 333x777x1234",
         Needs::Gpu,
     ),
