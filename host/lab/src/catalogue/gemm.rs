@@ -134,7 +134,7 @@ mod tests {
         let rung = catalogue::find("wgmma_bf16").unwrap();
         let estimated = DeviceLimits::new(132, HOPPER);
         // An H200, by its driver.
-        let clusters = [132, 66, 44, 30, 22, 21, 16, 15];
+        let clusters = [132, 66, 39, 30, 22, 17, 15, 15];
         let known = DeviceLimits {
             active_clusters: ActiveClusters::new(clusters),
             ..estimated

@@ -81,6 +81,9 @@ pub struct Calibration {
     pub launch_us: Option<Figure<f64>>,
     /// What each further launch behind it takes beside its work, in µs.
     pub next_launch_us: Option<Figure<f64>>,
+    /// Clusters of 1 to 8 blocks, of which each has a multiprocessor alone, that run at the same
+    /// time.
+    pub active_clusters: Option<Figure<[u32; 8]>>,
 }
 
 impl Calibration {
@@ -96,6 +99,7 @@ impl Calibration {
         warp_cycles: None,
         launch_us: None,
         next_launch_us: None,
+        active_clusters: None,
     };
 }
 

@@ -108,6 +108,10 @@ pub(super) const DEVICES: &[DeviceModel] = &[
                 20.0,
                 "mean of matvec_lcs_32 and matvec_interleaved_32 at 4096",
             )),
+            active_clusters: Some(Figure::measured(
+                [132, 66, 39, 30, 22, 17, 15, 15],
+                "cuOccupancyMaxActiveClusters, driver 580.159.04",
+            )),
             ..Calibration::UNKNOWN
         },
         ..H100_SXM
