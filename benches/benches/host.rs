@@ -1,9 +1,14 @@
-//! The host's own work: products on the CPU, making problems, checking outputs.
+//! The host's own work: products on the CPU, making problems, checking outputs, planning GEMMs.
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{
+    BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main,
+};
 use std::collections::HashSet;
 use std::hint::black_box;
 use std::mem::discriminant;
+use warpladder::gemm::tuning::Choices;
+use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, HOPPER, Tf32};
 use warpladder_lab::catalogue::{self, Implementation};
 use warpladder_lab::problem::{Operation, Shape};
 
@@ -82,5 +87,41 @@ fn checks(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(host, products, problems, checks);
+/// Sizes whose extents are multiples of 8 from 16 to 8192, their logarithms evenly distributed.
+fn random_sizes(count: usize) -> Vec<[u32; 3]> {
+    let mut state = benches::SEED;
+    let mut extent = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let uniform = (state >> 40) as f64 / f64::from(1 << 24);
+        (2f64.powf(4.0 + 9.0 * uniform) as u32).next_multiple_of(8)
+    };
+    (0..count).map(|_| [extent(), extent(), extent()]).collect()
+}
+
+/// Planning a GEMM of a new size on an H200, on the mean of random sizes.
+fn plans(criterion: &mut Criterion) {
+    fn bench<T: GemmInput>(group: &mut BenchmarkGroup<'_, WallTime>) {
+        let sizes = random_sizes(if benches::once() { 2 } else { 400 });
+        let device = DeviceLimits::new(132, HOPPER);
+        group.throughput(Throughput::Elements(sizes.len() as u64));
+        group.bench_function(T::NAME, |bencher| {
+            bencher.iter(|| {
+                for &extents in &sizes {
+                    let product = Description::<T>::dense(black_box(extents), [false, true]);
+                    black_box(gemm::plan(&product, device, &Choices::default())).unwrap();
+                }
+            });
+        });
+    }
+    let mut group = criterion.benchmark_group("plan");
+    benches::configure(&mut group);
+    bench::<f32>(&mut group);
+    bench::<f64>(&mut group);
+    bench::<half::bf16>(&mut group);
+    bench::<Tf32>(&mut group);
+}
+
+criterion_group!(host, products, problems, checks, plans);
 criterion_main!(host);

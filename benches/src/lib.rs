@@ -12,7 +12,7 @@
 //! | `gpu` | kernels on the GPU, between CUDA events; left out where there is none |
 //! | `emulator` | the same kernels on the emulator, in wall-clock time |
 //! | `launch` | what a launch costs the host, through the library and bare; left out where there is no GPU |
-//! | `host` | the products on the CPU; making problems; checking outputs |
+//! | `host` | the products on the CPU; making problems; checking outputs; planning GEMMs |
 //!
 //! Throughput is in floating-point operations per second (criterion calls them elements) where a
 //! kernel does at least one for each byte that it must move, else in bytes. Every kernel's output

@@ -81,8 +81,7 @@ impl KernelSet {
         problem: &GemmProblem,
         copies: OperandCopies,
     ) -> Option<(f64, GemmPlan)> {
-        let candidates = self.candidates(problem);
-        let (clocks, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        let (clocks, best) = self.fastest(problem)?;
         if copies.launches == 0 {
             return Some((clocks, best));
         }
@@ -104,9 +103,18 @@ impl KernelSet {
     /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has
     /// more tiles than a grid takes, or the layouts are others.
     pub fn plan(&self, problem: &GemmProblem) -> Option<GemmPlan> {
-        let candidates = self.candidates(problem);
-        let (_, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        Some(best)
+        self.fastest(problem).map(|(_, best)| best)
+    }
+
+    /// [`plan`](Self::plan), with its predicted clocks.
+    fn fastest(&self, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
+        let least = |(a, _): &(f64, _), (b, _): &(f64, _)| a.total_cmp(b);
+        let persistent = self.persistent_candidates(problem).min_by(least);
+        let persistent = persistent.map(|(clocks, candidate)| (clocks, candidate.plan()));
+        let others = self.other_candidates(problem);
+        others
+            .chain(persistent)
+            .min_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
     /// The plan with the least predicted time of those by [`tiles`](Self::tiles) that are not
@@ -125,13 +133,27 @@ impl KernelSet {
 
     /// All plans, each with the clocks that it should take.
     pub fn candidates(&self, problem: &GemmProblem) -> impl Iterator<Item = (f64, GemmPlan)> {
-        let tiles = self.tiles.iter().filter(|tile| fits(tile, problem));
-        let grids = tiles.flat_map(|tile| self.grid_candidates(tile, problem));
+        let persistent = self.persistent_candidates(problem);
+        let persistent = persistent.map(|(clocks, candidate)| (clocks, candidate.plan()));
+        self.other_candidates(problem).chain(persistent)
+    }
+
+    /// Those of persistent kernels, before they are planned.
+    fn persistent_candidates(
+        &self,
+        problem: &GemmProblem,
+    ) -> impl Iterator<Item = (f64, persistent::Candidate)> {
         let tiles = self.persistent_tiles.iter().copied().flatten();
         let tiles = tiles
             .filter(|tile| (!problem.fused || self.persistent_takes_fusion) && fits(tile, problem));
-        let persistent = tiles.flat_map(|tile| persistent::candidates(self, tile, problem));
-        grids.chain(persistent).chain(self.gemv_candidates(problem))
+        tiles.flat_map(|tile| persistent::candidates(self, tile, problem))
+    }
+
+    /// Those of all other kernels.
+    fn other_candidates(&self, problem: &GemmProblem) -> impl Iterator<Item = (f64, GemmPlan)> {
+        let tiles = self.tiles.iter().filter(|tile| fits(tile, problem));
+        let grids = tiles.flat_map(|tile| self.grid_candidates(tile, problem));
+        grids.chain(self.gemv_candidates(problem))
     }
 
     /// The same with the kernels that take operands as they lie beside its own tiles.

@@ -16,23 +16,37 @@ use crate::gemm::wgmma::boxes::OperandBoxes;
 use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
-/// The plans of a tile configuration, in each of its multicast clusters, with their clocks.
+/// What the plan of a candidate is made from: thousands are compared, and one is planned.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate {
+    tile: Tile,
+    grid: PersistentGrid,
+    reduce: &'static str,
+}
+
+impl Candidate {
+    pub fn plan(&self) -> GemmPlan {
+        self.tile.plan(&self.grid, self.reduce)
+    }
+}
+
+/// The candidates of a tile configuration, in each of its multicast clusters, with their clocks.
 pub(super) fn candidates(
     kernels: &KernelSet,
     config: &'static TileConfig,
     problem: &GemmProblem,
-) -> impl Iterator<Item = (f64, GemmPlan)> {
+) -> impl Iterator<Item = (f64, Candidate)> {
     let clusters = config.clusters.iter();
     clusters.flat_map(move |&cluster| in_clusters(kernels, config, cluster, problem))
 }
 
-/// The plans of a tile configuration in multicast clusters of one shape.
+/// The candidates of a tile configuration in multicast clusters of one shape.
 fn in_clusters(
     kernels: &KernelSet,
     config: &'static TileConfig,
     cluster: ClusterShape,
     problem: &GemmProblem,
-) -> impl Iterator<Item = (f64, GemmPlan)> + use<> {
+) -> impl Iterator<Item = (f64, Candidate)> + use<> {
     let [m, n, k] = problem.extents;
     let [bm, bn, bk] = config.tile;
     let [cluster_m, cluster_n] = cluster.extents();
@@ -64,7 +78,10 @@ fn in_clusters(
     grids
         .filter(move |grid| takes_kernel || grid.reduction != ReductionMode::Kernel)
         .filter(move |grid| reductions.contains(&grid.reduction))
-        .map(move |grid| (tile.clocks(&grid), tile.plan(&grid, reduce)))
+        .map(move |grid| {
+            let candidate = Candidate { tile, grid, reduce };
+            (tile.clocks(&grid), candidate)
+        })
 }
 
 /// What a persistent grid computes: the tiles of one configuration.
@@ -126,7 +143,10 @@ fn grids(
     let in_full_waves = tiles / sms * sms;
     let in_last_wave = tiles - in_full_waves;
     let max_splits = sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles);
-    let stream_k = (2..=max_splits).flat_map(move |splits| {
+    // More splits that are no shorter would only be more to reduce.
+    let is_shorter = move |splits: &u32| k_tiles.div_ceil(*splits) < k_tiles.div_ceil(splits - 1);
+    let stream_k = (2..=max_splits).filter(is_shorter);
+    let stream_k = stream_k.flat_map(move |splits| {
         let by_last_block = PersistentGrid {
             data_parallel: in_full_waves,
             blocks: blocks.max(splits * in_last_wave),
