@@ -7,6 +7,7 @@ use crate::common::gemm::{LAYOUTS, RandomGemm};
 use half::{bf16, f16};
 use kernels_gpu::gemm::planner::{Decomposition, GemmPlan, TileScheduler};
 use kernels_gpu::gemm::scheduler::persistent::ReductionMode;
+use ptx_emulator::sanitize::Tool;
 use std::collections::HashSet;
 use warpladder::element::Element;
 use warpladder::engine::Engine;
@@ -336,6 +337,15 @@ fn blocks_of_a_cluster_compute_the_same_splits() {
     multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..3]);
     multicast_stream_k::<_, f16>(&engine, F16, &LAYOUTS[..1]);
     multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
+}
+
+#[test]
+fn sanitizers_find_nothing_in_splits_of_clusters() {
+    let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
+    multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..2]);
+    multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
+    let findings = engine.findings();
+    assert!(findings.is_empty(), "{findings:?}");
 }
 
 /// All of these on a GPU that has `wgmma`.
