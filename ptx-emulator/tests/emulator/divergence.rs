@@ -174,6 +174,25 @@ fn named_barriers_with_thread_counts() {
     assert_eq!(run(&body, 64, &[0; 64]), expected);
 }
 
+/// A warp may announce what it did, as all others do, and wait for them later: both count.
+#[test]
+fn a_warp_arrives_at_a_barrier_and_waits_there() {
+    let body = format!(
+        ".shared .b32 cells[96];
+         mul.lo.u32 %r1, %thread, 4; mov.u32 %r2, cells; add.u32 %r2, %r2, %r1;
+         st.shared.u32 [%r2], %thread;
+         bar.arrive 3, 128;
+         mov.u32 %r0, 1;
+         setp.lt.u32 %p1, %thread, 64; @%p1 bra END;
+         bar.sync 3, 128;
+         ld.shared.u32 %r0, [%r2+-252]; ld.shared.u32 %r3, [%r2+-128]; add.u32 %r0, %r0, %r3;
+         END: {STORE}"
+    );
+    let sum = |thread: u32| 2 * thread - 63 - 32;
+    let expected: Vec<u32> = (0..96).map(|i| if i < 64 { 1 } else { sum(i) }).collect();
+    assert_eq!(run(&body, 96, &[0; 96]), expected);
+}
+
 #[test]
 fn reductions_over_a_block() {
     let body = format!(
