@@ -33,7 +33,7 @@ use crate::exec::Level;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    AsyncAccess, Event, Form, Interest, MemoryAccess, Observer, Progress, RepeatedAccess,
+    AsyncAccess, Event, Form, Interest, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
     RepeatedLoads, WarpContext,
 };
 use areas::Area;
@@ -394,8 +394,11 @@ impl Racecheck {
             _ => return,
         }
         let clocks = &mut self.block.clocks;
-        if let Progress::Signalled(barrier) = access.progress {
-            clocks.signal(self.geometry.in_group(barrier));
+        match (access.issuer, access.progress) {
+            (Issuer::Warp, Progress::Issued) => clocks.issue_mma(by),
+            (Issuer::Warp, _) => clocks.complete_mma(by),
+            (_, Progress::Signalled(barrier)) => clocks.signal(self.geometry.in_group(barrier)),
+            _ => {}
         }
     }
 }
