@@ -63,7 +63,8 @@ use strong_writes::Updates;
 /// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from their issue
 /// until their completion is observed: by the lane that has waited for it, by a warp of the
 /// warpgroup that has waited for a group of MMAs, or by a thread that waits for the phase of the
-/// mbarrier to which it was signalled. A write to shared memory that
+/// mbarrier to which it was signalled. Loads from shared memory that a warp issues before an MMA
+/// have ended when that has, and are ordered as what it reads is. A write to shared memory that
 /// such an operation reads must be followed by `fence.proxy.async`.
 ///
 /// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of
