@@ -20,6 +20,9 @@ pub(super) const POLL: &str = "poll memory";
 pub(super) struct BarrierState {
     /// Per warp.
     pub(super) arrived: Vec<u32>,
+    /// Arrivals of whole warps that have arrived again since: a barrier of a number of threads
+    /// counts both, where a warp arrives and waits for the others later.
+    repeated: u32,
     /// Whether any lane has arrived.
     pub(super) in_use: bool,
     /// Number of participating threads, if the instruction gives one.
@@ -33,6 +36,7 @@ impl BarrierState {
     pub(super) fn of_block(warps: u32) -> Vec<Self> {
         let barrier = BarrierState {
             arrived: vec![0; warps as usize],
+            repeated: 0,
             in_use: false,
             threads: None,
             reducing: false,
@@ -48,9 +52,18 @@ impl BarrierState {
     /// Makes the barrier ready for the next block.
     pub(super) fn reset(&mut self) {
         self.arrived.fill(0);
+        self.repeated = 0;
         self.in_use = false;
         self.threads = None;
         self.reducing = false;
+    }
+
+    /// Lanes of a warp arrive, of which `live` have not exited.
+    fn note(&mut self, warp: usize, mask: u32, live: u32) {
+        let before = self.arrived[warp];
+        let again = self.threads.is_some() && before & mask != 0 && live & !before == 0;
+        self.repeated += u32::from(again);
+        self.arrived[warp] = if again { mask } else { before | mask };
     }
 }
 
@@ -109,10 +122,11 @@ impl<O: EventSink> Worker<'_, '_, O> {
                     arriving: mask,
                 });
             }
+            let live = self.warps[index].live;
             let state = &mut self.barriers[id as usize];
-            state.arrived[index] |= mask;
             state.in_use = true;
             state.threads = threads;
+            state.note(index, mask, live);
             state.reducing |= barrier.source.is_some();
             self.complete(id as usize);
         }
@@ -140,7 +154,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             Some(threads) => {
                 let arrived = self.warps.iter().zip(&state.arrived);
                 let complete = arrived.filter(|&(warp, mask)| *mask != 0 && all_here((warp, mask)));
-                32 * complete.count() as u32 >= threads
+                32 * (complete.count() as u32 + state.repeated) >= threads
             }
         };
         if !done {
@@ -155,6 +169,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
         };
         self.observer.notify(Event::BarrierComplete(&complete));
         self.barriers[id].arrived.fill(0);
+        self.barriers[id].repeated = 0;
         self.barriers[id].in_use = false;
         if std::mem::take(&mut self.barriers[id].reducing) {
             self.reduce(id as u32);

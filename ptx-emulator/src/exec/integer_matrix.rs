@@ -36,71 +36,99 @@ pub(super) fn accumulate(c: u32, sum: i64, saturates: bool) -> u32 {
 /// Columns of B.
 pub(super) const COLUMNS: usize = 8;
 
+/// Most rows of A and D, and most words of A and B along k (m16n8k32 of 8 bits).
+const MAX_ROWS: usize = 16;
+const MAX_WORDS: usize = 8;
+
+/// Most elements along k but for single bits, which are taken by words.
+const MAX_DEPTH: usize = 64;
+
+/// The fragments of A and B, word by word along k.
+struct Fragments {
+    /// By rows.
+    a: [[u32; MAX_WORDS]; MAX_ROWS],
+    /// By columns.
+    b: [[u32; MAX_WORDS]; COLUMNS],
+}
+
+/// Unpacks the elements of words.
+#[inline(always)]
+fn unpack(words: &[u32], inputs: MatrixInputs, to: &mut [i32]) {
+    let packed = inputs.packed() as usize;
+    let bits = 32 / packed as u32;
+    for (word, to) in words.iter().zip(to.chunks_exact_mut(packed)) {
+        for (part, to) in to.iter_mut().enumerate() {
+            *to = widen(word >> (bits * part as u32), inputs) as i32;
+        }
+    }
+}
+
 impl Products<'_, '_> {
-    /// The sums of the products for each element of D, by rows. They need less than 32 bits: at
-    /// most 64 products of 16 bits each.
-    fn sums(&self, product: &Mma, a: &[u32], b: &[u32]) -> Vec<i32> {
-        let depth = product.depth as usize;
-        let packed = product.inputs.packed();
-        let elements = |words: &[u32], inputs: MatrixInputs| -> Vec<i32> {
-            let bits = 32 / packed;
-            let of_word = |word: &u32| {
-                let word = *word;
-                (0..packed).map(move |part| widen(word >> (bits * part), inputs) as i32)
-            };
-            words.iter().flat_map(of_word).collect()
-        };
-        let (a, b) = (elements(a, product.inputs), elements(b, product.inputs_b));
-        let mut rows = vec![[0; COLUMNS]; depth];
-        for (column, line) in b.chunks_exact(depth).enumerate().take(COLUMNS) {
-            for (row, element) in rows.iter_mut().zip(line) {
+    /// The sums of the products for each element of D. They need less than 32 bits: at most 64
+    /// products of 16 bits each.
+    fn sums(&self, product: &Mma, fragments: &Fragments) -> [[i32; COLUMNS]; MAX_ROWS] {
+        let depth = (product.depth as usize).min(MAX_DEPTH);
+        let mut line = [0; MAX_DEPTH];
+        let mut by_depth = [[0; COLUMNS]; MAX_DEPTH];
+        for (column, words) in fragments.b.iter().enumerate() {
+            unpack(words, product.inputs_b, &mut line[..depth]);
+            for (row, element) in by_depth.iter_mut().zip(&line[..depth]) {
                 row[column] = *element;
             }
         }
-        let mut sums = vec![0; product.rows as usize * COLUMNS];
-        let of_rows = sums.as_chunks_mut::<COLUMNS>().0.iter_mut();
-        for (sums, line) in of_rows.zip(a.chunks_exact(depth)) {
-            simd::add_products(self.level, sums, line, &rows);
+        let mut sums = [[0; COLUMNS]; MAX_ROWS];
+        let rows = fragments.a.iter().take(product.rows as usize);
+        for (sums, words) in sums.iter_mut().zip(rows) {
+            unpack(words, product.inputs, &mut line[..depth]);
+            simd::add_products(self.level, sums, &line[..depth], &by_depth[..depth]);
         }
         sums
     }
 
-    pub(super) fn mma_integer(&mut self, product: &Mma) {
-        // Words along k: each lane has one of four neighbours.
-        let words = product.depth as usize / product.inputs.packed() as usize;
+    /// A and B in order; each lane has one of four neighbours along k.
+    fn fragments(&self, product: &Mma) -> Fragments {
         let halves = product.rows as usize / 8;
-        let rows = product.rows as usize;
-        let mut a = vec![0u32; rows * words];
-        let mut b = vec![0u32; 8 * words];
-        for lane in 0..LANES {
-            let (group, place) = (lane / 4, lane % 4);
-            for (i, register) in product.a.iter().enumerate() {
-                let row = group + 8 * (i % halves);
-                a[row * words + place + 4 * (i / halves)] = read(self.r, *register, lane) as u32;
-            }
-            for (i, register) in product.b.iter().enumerate() {
-                b[group * words + place + 4 * i] = read(self.r, *register, lane) as u32;
+        let mut fragments = Fragments {
+            a: [[0; MAX_WORDS]; MAX_ROWS],
+            b: [[0; MAX_WORDS]; COLUMNS],
+        };
+        for (i, register) in product.a.iter().enumerate() {
+            for lane in 0..LANES {
+                let (row, word) = (lane / 4 + 8 * (i % halves), lane % 4 + 4 * (i / halves));
+                fragments.a[row][word] = read(self.r, *register, lane) as u32;
             }
         }
-        let element = |i: usize, lane: usize| (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2);
-        let c: Vec<[u32; LANES]> = product
-            .c
-            .iter()
-            .map(|register| std::array::from_fn(|lane| read(self.r, *register, lane) as u32))
-            .collect();
-        let sums = (product.bits.is_none()).then(|| self.sums(product, &a, &b));
-        for (i, (&register, c)) in product.d.iter().zip(&c).enumerate() {
-            for (lane, &addend) in c.iter().enumerate() {
-                let (row, column) = element(i, lane);
+        for (i, register) in product.b.iter().enumerate() {
+            for lane in 0..LANES {
+                fragments.b[lane / 4][lane % 4 + 4 * i] = read(self.r, *register, lane) as u32;
+            }
+        }
+        fragments
+    }
+
+    pub(super) fn mma_integer(&mut self, product: &Mma) {
+        let words = product.depth as usize / product.inputs.packed() as usize;
+        let fragments = self.fragments(product);
+        let sums = (product.bits.is_none()).then(|| self.sums(product, &fragments));
+        // Registers of D may be others of C.
+        let mut values = [[0u32; LANES]; MAX_ROWS / 4];
+        for (i, (values, &register)) in values.iter_mut().zip(&product.c).enumerate() {
+            for (lane, value) in values.iter_mut().enumerate() {
+                let (row, column) = (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2);
                 let sum = match &sums {
-                    Some(sums) => i64::from(sums[row * COLUMNS + column]),
+                    Some(sums) => i64::from(sums[row][column]),
                     None => {
-                        let (a, b) = (&a[row * words..][..words], &b[column * words..][..words]);
+                        let (a, b) = (&fragments.a[row][..words], &fragments.b[column][..words]);
                         dot([product.inputs, product.inputs_b], product.bits, a, b)
                     }
                 };
-                let value = accumulate(addend, sum, product.saturates);
-                write(self.r, register, lane, u64::from(value));
+                let addend = read(self.r, register, lane) as u32;
+                *value = accumulate(addend, sum, product.saturates);
+            }
+        }
+        for (values, &register) in values.iter().zip(&product.d) {
+            for (lane, value) in values.iter().enumerate() {
+                write(self.r, register, lane, u64::from(*value));
             }
         }
     }

@@ -50,18 +50,17 @@ impl Products<'_, '_> {
             let lane = 4 * (line % 8) + within / packed;
             (lane, halves * chunk + line / 8, within % packed)
         };
-        let a: Vec<Vec<Factor>> = (0..rows)
-            .map(|row| {
-                let place = |k| along(row, k, halves);
-                self.line(product, &product.a, product.inputs, place)
-            })
-            .collect();
-        let b: Vec<Vec<Factor>> = (0..COLUMNS)
-            .map(|column| {
-                let place = |k| along(column, k, 1);
-                self.line(product, &product.b, product.inputs_b, place)
-            })
-            .collect();
+        let depth = product.depth as usize;
+        let mut lines = Vec::with_capacity((rows + COLUMNS) * depth);
+        for row in 0..rows {
+            let place = |k| along(row, k, halves);
+            lines.extend(self.line(product, &product.a, product.inputs, place));
+        }
+        for column in 0..COLUMNS {
+            let place = |k| along(column, k, 1);
+            lines.extend(self.line(product, &product.b, product.inputs_b, place));
+        }
+        let (a, b) = lines.split_at(rows * depth);
         let scales = match &product.scales {
             Some(scales) => Some(self.scales(scales)?),
             None => None,
@@ -77,7 +76,7 @@ impl Products<'_, '_> {
         for row in 0..rows {
             for column in 0..COLUMNS {
                 let c = self.sum(&product.c, kind.sums[0], element(kind.sums[0], row, column));
-                let (a, b) = (&a[row], &b[column]);
+                let (a, b) = (&a[row * depth..][..depth], &b[column * depth..][..depth]);
                 let sum = match &scales {
                     None if product.converts => converted_product(kind.sums[1], a, b, c),
                     None => any_dot_product(kind, a, b, c),
@@ -154,15 +153,15 @@ impl Products<'_, '_> {
         registers: &[Register],
         inputs: MatrixInputs,
         place: impl Fn(usize) -> Backing,
-    ) -> Vec<Factor> {
-        let factor = |k: usize| {
+    ) -> impl Iterator<Item = Factor> {
+        let factor = move |k: usize| {
             let bits = self.element(registers, inputs, place(k));
             match product.converts {
                 true => converted(inputs, bits),
                 false => Factor::of(inputs, bits),
             }
         };
-        (0..product.depth as usize).map(factor).collect()
+        (0..product.depth as usize).map(factor)
     }
 
     /// The bits of an element of A or B.

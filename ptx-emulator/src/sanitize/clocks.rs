@@ -19,14 +19,15 @@ use super::shape::lanes;
 use super::vector_clock::VectorClock;
 use crate::ir::Space;
 
+mod warpgroup;
+
+use warpgroup::Mmas;
+
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
 
 /// The object of the cluster's barrier.
 const CLUSTER_BARRIER: (Space, u64) = (Space::Cluster, 0);
-
-/// The objects of warpgroups are in this space, which holds no others.
-const WARPGROUP: Space = Space::Local;
 
 /// The barriers of the block of a rank begin with this one.
 pub(super) fn first_barrier(rank: u32) -> u32 {
@@ -120,6 +121,8 @@ pub(super) struct Clocks {
     /// launches: cells are recycled.
     pub launch_start: u32,
     warps: Vec<View>,
+    /// By warp.
+    mmas: Vec<Mmas>,
     /// Lanes of each warp that are threads of the block.
     lanes: Vec<u32>,
     /// Threads of a block, and blocks.
@@ -152,6 +155,7 @@ impl Clocks {
             block_start: first,
             launch_start: first,
             warps: vec![View::default(); (count * blocks) as usize],
+            mmas: vec![Mmas::default(); (count * blocks) as usize],
             lanes,
             extent: (threads, blocks),
             arrivals: vec![None; BARRIERS * blocks as usize],
@@ -178,6 +182,7 @@ impl Clocks {
         self.numbers.clear();
         self.published.0 = 0;
         self.published.1.clear();
+        self.mmas.fill(Mmas::default());
         for warp in &mut self.warps {
             // Numbers of objects begin anew.
             warp.common.clear();
@@ -225,13 +230,18 @@ impl Clocks {
             .binary_search_by_key(&stamp, |&(stamp, _)| stamp)
         {
             Ok(key) => {
-                let number = self.warps.len() + self.signalled[key].1;
+                let number = self.key_of_object(self.signalled[key].1);
                 view.has(by_lane, |seen| seen.has(number, 0, stamp))
             }
             // The access was one of all lanes of a warp: each of them has observed that it is
             // complete.
             Err(_) => of.0 == by.0 || view.has(by_lane, |seen| seen.has_any(warp, stamp)),
         }
+    }
+
+    /// Where vector clocks have an object: after the warps, and the warps' reads.
+    fn key_of_object(&self, number: usize) -> usize {
+        2 * self.warps.len() + number
     }
 
     /// Whether a proxy fence follows an access of this block.
@@ -281,6 +291,13 @@ impl Clocks {
             let (warps, known) = slot.get_or_insert_default();
             *warps |= 1 << (warp % 32);
             known.join(&seen);
+        }
+    }
+
+    /// A warp waits at a barrier, at which it may have arrived before.
+    pub(super) fn wait_at(&mut self, warp: u32, barrier: u32) {
+        if let Some(Some((gone, _))) = self.arrivals.get_mut(barrier as usize) {
+            *gone &= !(1 << (warp % 32));
         }
     }
 
@@ -375,22 +392,6 @@ impl Clocks {
         self.objects[number].arriving.join(&seen);
     }
 
-    /// A warp waits for operations of a warpgroup, which are those of the present stamp where it is
-    /// the first to do so.
-    pub(super) fn warpgroup_wait(
-        &mut self,
-        (rank, warpgroup): (u32, u32),
-        warp: u32,
-        is_first: bool,
-    ) {
-        let key = (WARPGROUP, u64::from(rank) << 32 | u64::from(warpgroup));
-        if is_first {
-            self.signal_object(key);
-            self.complete_object(key);
-        }
-        self.acquire(key, warp, u32::MAX);
-    }
-
     /// The completion of a copy is signalled to an mbarrier, which is marked with the present
     /// stamp.
     pub(super) fn signal(&mut self, address: u64) {
@@ -401,7 +402,7 @@ impl Clocks {
         let number = self.object(space, address);
         let stamp = self.stamp();
         self.signalled.push((stamp, number));
-        let key = self.warps.len() + number;
+        let key = self.key_of_object(number);
         self.objects[number].arriving.note_all(key, stamp);
     }
 

@@ -13,6 +13,8 @@ use crate::observer::{
     Accesses, BarrierComplete, Event, Form, Interest, Observer, WarpContext, WarpSync,
 };
 
+mod behind;
+
 /// Finds barriers, shuffles and votes that not all of their threads reach together; an
 /// [`Observer`].
 ///
@@ -30,7 +32,7 @@ pub struct Synccheck {
     waiting: Vec<Option<Waiting>>,
     /// By warp of the group: the lanes that have arrived at its barrier.
     at_cluster: Vec<Option<Waiting>>,
-    /// The instructions that are reachable after a barrier.
+    /// The instructions behind a barrier, in one pass of each loop.
     behind: HashMap<InstructionId, HashSet<InstructionId>>,
     tally: Tally,
     findings: Vec<Finding>,
@@ -125,7 +127,7 @@ impl Synccheck {
         let behind = self
             .behind
             .entry(waiting.instruction)
-            .or_insert_with(|| reachable(warp.kernel, waiting.instruction));
+            .or_insert_with(|| behind::instructions(warp.kernel, waiting.instruction));
         if behind.contains(&id) {
             let detail = format!(
                 "{} lanes of the warp wait, {} have gone on without it",
@@ -203,25 +205,6 @@ fn is_usual(sync: &WarpSync<'_>) -> bool {
         }
     }
     wrong == 0
-}
-
-/// The instructions of the basic blocks that are reachable after a barrier.
-fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> {
-    let blocks = kernel.basic_blocks();
-    let holds = |block: &usize| blocks[*block].instructions().any(|id| id == barrier);
-    let mut pending: Vec<usize> = (0..blocks.len())
-        .filter(holds)
-        .flat_map(|block| kernel.successors(block))
-        .collect();
-    let mut seen = vec![false; blocks.len()];
-    let mut all = HashSet::new();
-    while let Some(block) = pending.pop() {
-        if !std::mem::replace(&mut seen[block], true) {
-            all.extend(blocks[block].instructions());
-            pending.extend(kernel.successors(block));
-        }
-    }
-    all
 }
 
 impl Synccheck {

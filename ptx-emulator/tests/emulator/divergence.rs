@@ -1,7 +1,7 @@
 //! Lanes that diverge, reconverge, wait for each other and exit.
 
 use crate::common::{STORE, fault, kernel, launch, module, module_with, run, run_text};
-use ptx_emulator::sanitize::Tool;
+use ptx_emulator::sanitize::{Problem, Tool};
 use ptx_emulator::{Args, FaultKind, LaunchConfig, Memory, Sanitizer};
 
 #[test]
@@ -172,6 +172,25 @@ fn named_barriers_with_thread_counts() {
     );
     let expected: Vec<u32> = (0..64).map(|i| if i < 32 { 1 } else { 9 }).collect();
     assert_eq!(run(&body, 64, &[0; 64]), expected);
+}
+
+/// A warp may announce what it did, as all others do, and wait for them later: both count.
+#[test]
+fn a_warp_arrives_at_a_barrier_and_waits_there() {
+    let body = format!(
+        ".shared .b32 cells[96];
+         mul.lo.u32 %r1, %thread, 4; mov.u32 %r2, cells; add.u32 %r2, %r2, %r1;
+         st.shared.u32 [%r2], %thread;
+         bar.arrive 3, 128;
+         mov.u32 %r0, 1;
+         setp.lt.u32 %p1, %thread, 64; @%p1 bra END;
+         bar.sync 3, 128;
+         ld.shared.u32 %r0, [%r2+-252]; ld.shared.u32 %r3, [%r2+-128]; add.u32 %r0, %r0, %r3;
+         END: {STORE}"
+    );
+    let sum = |thread: u32| 2 * thread - 63 - 32;
+    let expected: Vec<u32> = (0..96).map(|i| if i < 64 { 1 } else { sum(i) }).collect();
+    assert_eq!(run(&body, 96, &[0; 96]), expected);
 }
 
 #[test]
@@ -589,4 +608,41 @@ fn calls_end_in_any_order() {
             assert_eq!(found, 2 * n * (n + 1), "{thread} {scale}");
         }
     }
+}
+
+/// A lane that polls in a loop comes to the barrier at which the others of its warp wait: it stands
+/// before it, though the loop leads from the barrier to there.
+#[test]
+fn a_lane_on_its_way_to_a_barrier_has_not_gone_on_without_it() {
+    let body = |meet: &str, times: u32| {
+        format!(
+            ".shared .b32 flag; mov.u32 %r1, 0; setp.eq.u32 %p1, %thread, 0;
+             @%p1 st.shared.u32 [flag], %r1; bar.sync 0;
+             setp.lt.u32 %p2, %thread, 32; setp.eq.u32 %p3, %thread, 40;
+             LOOP: add.u32 %r1, %r1, 1;
+             @!%p2 bra SET; @!%p1 bra MEET;
+             POLL: ld.volatile.shared.u32 %r2, [flag]; setp.lt.u32 %p4, %r2, %r1; @%p4 bra POLL;
+             bra.uni MEET;
+             SET: @%p3 st.volatile.shared.u32 [flag], %r1;
+             MEET: {meet} setp.lt.u32 %p5, %r1, {times}; @%p5 bra LOOP;"
+        )
+    };
+    let findings = |meet: &str, times: u32| {
+        let memory = Memory::with_capacity(1 << 16);
+        let data = memory.alloc(64).expect("room");
+        let mut args = Args::new();
+        args.push_u64(data);
+        let config = LaunchConfig {
+            instruction_budget: 1 << 20,
+            ..LaunchConfig::new([1, 1, 1], [64, 1, 1])
+        };
+        let kernel = kernel(&module(&body(meet, times)));
+        let found = Sanitizer::new(&[Tool::Synccheck]).launch(&kernel, &memory, &config, &args);
+        let found = found.expect("runs").into_iter();
+        found.map(|finding| finding.problem).collect::<Vec<_>>()
+    };
+    assert_eq!(findings("bar.sync 0;", 3), []);
+    let skipped = "@%p1 bra ON; bar.sync 0; ON: st.volatile.global.u32 [%base], %r1;";
+    let without = findings(skipped, 1);
+    assert!(without.contains(&Problem::DivergentBarrier), "{without:?}");
 }

@@ -142,6 +142,21 @@ const ARRIVE: &str = "bar.warp.sync -1; @%p1 mbarrier.arrive.shared.b64 %x1, [%r
 const WAIT: &str = "W: mbarrier.test_wait.parity.shared.b64 %p4, [%r1], %r4; @!%p4 bra W;";
 
 #[test]
+fn a_warp_that_arrives_at_a_barrier_may_wait_there_too() {
+    let last = |wait: &str| {
+        problems(&format!(
+            ".shared .b32 cells[64]; mov.u32 %r1, cells; mad.lo.u32 %r1, %thread, 4, %r1;
+             st.shared.b32 [%r1], %thread; bar.arrive 2, 96;
+             setp.lt.u32 %p1, %thread, 32; @%p1 bra DONE;
+             {wait} ld.shared.b32 %r0, [%r1+-128];
+             DONE:"
+        ))
+    };
+    assert_eq!(last("bar.sync 2, 96;"), []);
+    assert_eq!(last(""), [Problem::RaceInBlock]);
+}
+
+#[test]
 fn an_arrival_speaks_for_its_own_lane() {
     assert_eq!(hand_over(INIT, ARRIVE, WAIT), []);
     // Lanes that reach it together release what all of them did.

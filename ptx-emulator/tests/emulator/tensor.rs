@@ -572,6 +572,32 @@ fn a_warp_waits_for_the_mmas_of_its_warpgroup() {
     }
 }
 
+/// What warps load before their MMAs has been read when these are done, and one thread may say so
+/// for all of them. What they load later, or store, has not.
+#[test]
+fn loads_before_mmas_end_with_them() {
+    let device = TensorMemory::new(&rows_of_b());
+    let wait = "wgmma.wait_group.sync.aligned 0;";
+    let overwrite = "setp.eq.u32 %p1, %thread, 5; @%p1 st.shared.b32 [tile+520], %thread;";
+    let (load, fence) = (
+        "ld.shared.b32 %r10, [tile+520];",
+        "wgmma.fence.sync.aligned;",
+    );
+    let findings = |before: &str, behind: &str| {
+        let text = multiply_rows(&format!("{behind} {overwrite}"));
+        device.findings(&text.replace(fence, &format!("{before} {fence}")), 128)
+    };
+    let found = findings(load, wait);
+    assert!(found.is_empty(), "{found:#?}");
+    let store = "setp.eq.u32 %p1, %thread, 70; @%p1 st.shared.b32 [tile+520], 1;";
+    let late = format!("{load} {wait}");
+    for (before, behind) in [(load, ""), ("", &late), (store, wait)] {
+        let found = findings(before, behind);
+        let race = found.iter().any(|one| one.contains("race"));
+        assert!(race, "{before} {behind}: {found:#?}");
+    }
+}
+
 #[test]
 fn a_warp_without_its_mmas_is_waited_for() {
     let text = multiply_rows("wgmma.wait_group.sync.aligned 0;");

@@ -69,28 +69,52 @@ impl Term {
 }
 
 /// The terms, cut off `bits` after the point of the largest exponent, and added.
-fn cut_sum(terms: &[Term], bits: i32) -> f64 {
-    let highest = terms.iter().map(|term| term.exponent).max();
+#[inline(always)]
+fn cut_sum(terms: impl Iterator<Item = Term> + Clone, bits: i32) -> f64 {
+    let highest = terms.clone().map(|term| term.exponent).max();
     let highest = highest.unwrap_or(NO_EXPONENT);
     if highest == NO_EXPONENT {
         return 0.0;
     }
-    let cut = |term: &Term| {
-        let up = bits - term.point - (highest - term.exponent);
-        let magnitude = i128::from(term.significand.unsigned_abs());
-        let magnitude = match up >= 0 {
-            true => magnitude << up,
-            false => magnitude >> (-up).min(127),
-        };
-        if term.significand < 0 {
-            -magnitude
-        } else {
-            magnitude
-        }
+    let up = |term: &Term| bits - term.point - (highest - term.exponent);
+    let narrow = terms.clone().map(|term| cut(term, up(&term)));
+    let sum = match narrow.sum::<Option<i64>>() {
+        Some(sum) => sum as f64,
+        None => terms.map(|term| cut_wide(term, up(&term))).sum::<i128>() as f64,
     };
-    let sum: i128 = terms.iter().map(cut).sum();
     // At most 53 bits.
-    sum as f64 * f64::from(highest - bits).exp2()
+    sum * power_of_two(highest - bits)
+}
+
+/// A term moved up and cut off; none if a sum of 64 such terms could need more than 64 bits.
+#[inline(always)]
+fn cut(term: Term, up: i32) -> Option<i64> {
+    let magnitude = term.significand.unsigned_abs();
+    if magnitude.leading_zeros() as i32 <= up + 7 {
+        return None;
+    }
+    let magnitude = match up >= 0 {
+        true => magnitude << up,
+        false => magnitude >> (-up).min(63),
+    };
+    Some(magnitude as i64 * term.significand.signum())
+}
+
+/// As [`cut`], of any term.
+fn cut_wide(term: Term, up: i32) -> i128 {
+    let magnitude = i128::from(term.significand.unsigned_abs());
+    let magnitude = match up >= 0 {
+        true => magnitude << up,
+        false => magnitude >> (-up).min(127),
+    };
+    magnitude * i128::from(term.significand.signum())
+}
+
+fn power_of_two(exponent: i32) -> f64 {
+    match exponent {
+        -1022..=1023 => f64::from_bits(((exponent + 1023) as u64) << 52),
+        _ => f64::from(exponent).exp2(),
+    }
 }
 
 /// A sum as an element of D. What a negative sum leaves of nothing has no sign.
@@ -133,10 +157,10 @@ pub(in crate::exec) fn any_dot_product(
         let product = i64::from(a.significand) * i64::from(b.significand);
         Term::new(product, a.exponent + b.exponent, point)
     };
-    let mut terms: Vec<Term> = pairs().map(term).collect();
-    terms.push(Term::new(c.significand.into(), c.exponent, of_c));
+    let of_c = Term::new(c.significand.into(), c.exponent, of_c);
+    let terms = pairs().map(term).chain([of_c]);
     let bits = if kind.short { 13 } else { FRACTION_BITS };
-    rounded(cut_sum(&terms, bits), kind)
+    rounded(cut_sum(terms, bits), kind)
 }
 
 /// The same of lines that are scaled by blocks, with a pair of scales for each.
@@ -199,7 +223,7 @@ pub(in crate::exec) fn scaled_dot_product(
         terms.push(term);
     }
     terms.push(Term::new(c.significand.into(), c.exponent, of_c));
-    rounded(cut_sum(&terms, bits), kind)
+    rounded(cut_sum(terms.into_iter(), bits), kind)
 }
 
 /// A sum with infinities or NaNs in it.

@@ -33,7 +33,7 @@ use crate::exec::Level;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    AsyncAccess, Event, Form, Interest, MemoryAccess, Observer, Progress, RepeatedAccess,
+    AsyncAccess, Event, Form, Interest, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
     RepeatedLoads, WarpContext,
 };
 use areas::Area;
@@ -63,7 +63,8 @@ use strong_writes::Updates;
 /// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from their issue
 /// until their completion is observed: by the lane that has waited for it, by a warp of the
 /// warpgroup that has waited for a group of MMAs, or by a thread that waits for the phase of the
-/// mbarrier to which it was signalled. A write to shared memory that
+/// mbarrier to which it was signalled. Loads from shared memory that a warp issues before an MMA
+/// have ended when that has, and are ordered as what it reads is. A write to shared memory that
 /// such an operation reads must be followed by `fence.proxy.async`.
 ///
 /// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of
@@ -394,8 +395,11 @@ impl Racecheck {
             _ => return,
         }
         let clocks = &mut self.block.clocks;
-        if let Progress::Signalled(barrier) = access.progress {
-            clocks.signal(self.geometry.in_group(barrier));
+        match (access.issuer, access.progress) {
+            (Issuer::Warp, Progress::Issued) => clocks.issue_mma(by),
+            (Issuer::Warp, _) => clocks.complete_mma(by),
+            (_, Progress::Signalled(barrier)) => clocks.signal(self.geometry.in_group(barrier)),
+            _ => {}
         }
     }
 }

@@ -21,12 +21,12 @@ impl Racecheck {
     }
 
     /// A group of MMAs is one of the warpgroup (PTX ISA, "wgmma.commit_group"): whichever of its
-    /// warps has waited for the group has observed that no warp of it reads any more.
+    /// warps has waited for the group has observed that no warp of it reads any more. So have the
+    /// loads that the warps issued before.
     pub(super) fn warpgroup_wait(&mut self, warp: &WarpContext<'_>, is_first: bool) {
         self.before_order();
         let by = self.geometry.warp(warp);
-        let warpgroup = (warp.rank, warp.warp / 4);
-        self.block.clocks.warpgroup_wait(warpgroup, by, is_first);
+        self.block.clocks.warpgroup_wait(by, warp.warp, is_first);
     }
 
     pub(super) fn cluster_arrive(
@@ -94,11 +94,13 @@ impl Racecheck {
     }
 
     pub(super) fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32) {
+        let number = first_barrier(self.geometry.rank(warp.rank)) + barrier;
+        let by = self.geometry.warp(warp);
         if self.semantics[id.index()].only_arrives {
             self.before_order();
-            let by = self.geometry.warp(warp);
-            let barrier = first_barrier(self.geometry.rank(warp.rank)) + barrier;
-            self.block.clocks.arrive(by, barrier);
+            self.block.clocks.arrive(by, number);
+        } else {
+            self.block.clocks.wait_at(by, number);
         }
     }
 

@@ -49,11 +49,11 @@ impl ShadowView<'_> {
             let reader = Origin(self.cells.reader[cell]);
             let racing = lanes(self.cells.readers[cell])
                 .map(|lane| reader.with_lane(lane))
-                .find(|&reader| !self.is_ordered(reader, stamp, origin));
+                .find(|&reader| !self.is_read_over(reader, stamp, origin));
             let elsewhere = self.cells.read_elsewhere[cell];
             let other = Origin(self.cells.other_reader[cell]);
             let racing = racing.or_else(|| {
-                let known = elsewhere >= since && !self.is_ordered(other, elsewhere, origin);
+                let known = elsewhere >= since && !self.is_read_over(other, elsewhere, origin);
                 known.then_some(other)
             });
             match racing {
@@ -69,6 +69,13 @@ impl ShadowView<'_> {
                 None => {}
             }
         }
+    }
+
+    /// Whether a recorded read is over when a thread writes.
+    fn is_read_over(&self, read: Origin, stamp: u32, now: Origin) -> bool {
+        let in_shared_memory = self.cross_block.is_none();
+        self.is_ordered(read, stamp, now)
+            || in_shared_memory && self.block.clocks.has_ended(read, stamp, now.thread())
     }
 
     /// Whether memory holds already what a thread is about to write to a cell: then the write
