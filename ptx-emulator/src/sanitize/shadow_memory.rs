@@ -11,12 +11,16 @@ pub(super) struct Origin(pub u32);
 
 const INSTRUCTION_BITS: u32 = 17;
 
+/// Whether the block had acquired something before.
+const ACQUIRED: u32 = 1 << 13;
+
 impl Origin {
     /// Instructions beyond 131 072 are all taken for the last.
     pub(super) fn new(instruction: usize, acquired: bool, warp: u32, lane: u32) -> Self {
         let most = (1 << INSTRUCTION_BITS) - 1;
         let instruction = instruction.min(most) as u32;
-        Origin(instruction << 15 | u32::from(acquired) << 13 | (warp & 0xff) << 5 | lane & 31)
+        let acquired = if acquired { ACQUIRED } else { 0 };
+        Origin(instruction << 15 | acquired | (warp & 0xff) << 5 | lane & 31)
     }
 
     pub(super) fn instruction(self) -> u32 {
@@ -33,7 +37,18 @@ impl Origin {
     }
 
     pub(super) fn acquired(self) -> bool {
-        self.0 >> 13 & 1 != 0
+        self.0 & ACQUIRED != 0
+    }
+
+    /// Whether this is the origin of an operation that began as `begun`: the block may have acquired
+    /// something meanwhile.
+    pub(super) fn ends(self, begun: Origin) -> bool {
+        (self.0 ^ begun.0) & !ACQUIRED == 0
+    }
+
+    /// The same origin, of an operation that began as `begun`.
+    pub(super) fn acquired_as(self, begun: Origin) -> Self {
+        Origin(self.0 & !ACQUIRED | begun.0 & ACQUIRED)
     }
 
     /// Warp and lane.

@@ -263,7 +263,7 @@ impl ShadowView<'_> {
             cells.writer[cell] = origin.0;
             return;
         }
-        let own = origin.asynchronous().0;
+        let own = origin.asynchronous();
         for (stamp, reader) in [
             (&mut cells.read[cell], &mut cells.reader[cell]),
             (
@@ -271,8 +271,9 @@ impl ShadowView<'_> {
                 &mut cells.other_reader[cell],
             ),
         ] {
-            if *stamp == IN_FLIGHT && *reader == own {
-                (*stamp, *reader) = (now, origin.0);
+            let begun = Origin(*reader);
+            if *stamp == IN_FLIGHT && own.ends(begun) {
+                (*stamp, *reader) = (now, origin.acquired_as(begun).0);
             }
         }
     }

@@ -505,3 +505,25 @@ fn copies_read_their_source_and_write_their_destination() {
         ("read", "write")
     );
 }
+
+/// An asynchronous operation is over when it was waited for, also where its block has acquired
+/// something meanwhile: a later block writes to the same shared memory without a race.
+#[test]
+fn a_copy_during_which_its_block_acquires_ends() {
+    let found = |between: &str| {
+        let body = format!(
+            ".shared .align 16 .b8 tile[256];
+             mov.u32 %r1, %ctaid.x; mad.wide.u32 %x1, %r1, 16, %base;
+             setp.ne.u32 %p1, %thread, 0; @%p1 ret; mov.u32 %r2, tile;
+             st.shared.u32 [%r2], %thread; fence.proxy.async;
+             cp.async.bulk.global.shared::cta.bulk_group [%x1], [%r2], 16;
+             cp.async.bulk.commit_group; {between} cp.async.bulk.wait_group 0;"
+        );
+        findings_of_blocks(8, &body)
+    };
+    assert_eq!(found(""), []);
+    assert_eq!(
+        found("atom.acq_rel.gpu.global.add.u32 %r3, [%base+252], 1;"),
+        []
+    );
+}

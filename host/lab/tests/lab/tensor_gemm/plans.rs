@@ -266,13 +266,17 @@ where
 
 /// Stream-K tiles of multicast clusters of these shapes: of each kernel and each reduction the
 /// fastest plan.
-fn multicast_stream_k<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
-where
+fn multicast_stream_k<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    layouts: &[[bool; 2]],
+    sizes: &[(u32, [u32; 3], [u32; 2])],
+) where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element + PartialEq,
 {
     let drawn = Drawn::new(engine, "products by multicast clusters with split tiles");
-    for (multiprocessors, extents, shape) in MULTICAST_STREAM_K {
+    for &(multiprocessors, extents, shape) in sizes {
         for &transposed in layouts {
             let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [-0.5, 2.0], round);
             let choices = choices(&case, multiprocessors, |plan| {
@@ -334,16 +338,18 @@ fn blocks_of_a_cluster_load_operands_by_multicast() {
 #[test]
 fn blocks_of_a_cluster_compute_the_same_splits() {
     let engine = EmulatorEngine::new();
-    multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..3]);
-    multicast_stream_k::<_, f16>(&engine, F16, &LAYOUTS[..1]);
-    multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
+    let sizes = &MULTICAST_STREAM_K;
+    multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..3], sizes);
+    multicast_stream_k::<_, f16>(&engine, F16, &LAYOUTS[..1], sizes);
+    multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1], sizes);
 }
 
 #[test]
 fn sanitizers_find_nothing_in_splits_of_clusters() {
     let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
-    multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..2]);
-    multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1]);
+    let sizes = &MULTICAST_STREAM_K[..3];
+    multicast_stream_k::<_, f32>(&engine, BF16, &LAYOUTS[1..2], sizes);
+    multicast_stream_k::<_, f32>(&engine, TF32, &LAYOUTS[..1], sizes);
     let findings = engine.findings();
     assert!(findings.is_empty(), "{findings:?}");
 }
@@ -367,7 +373,7 @@ pub fn on_a_gpu(gpu: &dyn Engine) {
     multicast::<_, bf16>(gpu, BF16, &LAYOUTS);
     multicast::<_, f16>(gpu, F16, &LAYOUTS);
     multicast::<_, f32>(gpu, TF32, &LAYOUTS);
-    multicast_stream_k::<_, f32>(gpu, BF16, &LAYOUTS);
-    multicast_stream_k::<_, f16>(gpu, F16, &LAYOUTS);
-    multicast_stream_k::<_, f32>(gpu, TF32, &LAYOUTS);
+    multicast_stream_k::<_, f32>(gpu, BF16, &LAYOUTS, &MULTICAST_STREAM_K);
+    multicast_stream_k::<_, f16>(gpu, F16, &LAYOUTS, &MULTICAST_STREAM_K);
+    multicast_stream_k::<_, f32>(gpu, TF32, &LAYOUTS, &MULTICAST_STREAM_K);
 }
