@@ -102,6 +102,14 @@ const EQUIVALENT: &[Unreported] = &[
                 all warps of the warpgroup.",
     },
     Unreported {
+        kernels: &[RS],
+        kind: "barrier",
+        source: "tma: Barrier::new(self.barriers().at(self.index * Barrier::BYTES))",
+        copies: &[0],
+        reason: "In front of the arrival that releases a stage: the lanes' loads of A precede MMAs \
+                that have been waited for. PTX asks for the barrier all the same.",
+    },
+    Unreported {
         kernels: &[RS, OF_64_ROWS_AND_8_BITS],
         kind: "guard",
         source: "warp_specialized: \
