@@ -338,10 +338,10 @@ fn with_vectors_k_major<T: GemmInput>(mut product: Description<T>, vector: u32) 
     product
 }
 
-/// The longest k of which the L2 cache fetches 256 bytes of an operand at a time: the first loads of
-/// a block then arrive sooner. Longer ones wait for what was fetched too early. On an H200, 105
-/// products drawn at random, 128 bytes over 256: 1.010 times the time up to a k of 256, 0.991 above
-/// 1024, and 0.984 there of K-major operands whose rows are of two lines.
+/// The longest k of which the L2 cache fetches 256 bytes of an operand at a time: the first loads
+/// of a block then arrive sooner. Longer ones wait for what was fetched too early. On an H200, 105
+/// products drawn at random, 128 bytes over 256: 1.010 times the time up to a k of 256, 0.991
+/// above 1024, and 0.984 there of K-major operands whose rows are of two lines.
 const LONGEST_PROMOTED_K: u32 = 1024;
 
 impl Operand {

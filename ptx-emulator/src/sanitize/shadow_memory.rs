@@ -40,8 +40,8 @@ impl Origin {
         self.0 & ACQUIRED != 0
     }
 
-    /// Whether this is the origin of an operation that began as `begun`: the block may have acquired
-    /// something meanwhile.
+    /// Whether this is the origin of an operation that began as `begun`: the block may have
+    /// acquired something meanwhile.
     pub(super) fn ends(self, begun: Origin) -> bool {
         (self.0 ^ begun.0) & !ACQUIRED == 0
     }

@@ -21,7 +21,7 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
-    /// The same on a device of so many multiprocessors.
+    /// The same on a device of `multiprocessors` multiprocessors.
     pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
         let DeviceLimits {
             compute_capability,

@@ -59,8 +59,8 @@ const MULTICAST: [(u32, [u32; 3], [u32; 2]); 10] = [
     (11, [330, 130, 70], [2, 4]),
 ];
 
-/// The same where some tiles or all are stream-K tiles, of which the blocks of a cluster compute the
-/// same k-tiles.
+/// The same where some tiles or all are stream-K tiles, of which the blocks of a cluster compute
+/// the same k-tiles.
 const MULTICAST_STREAM_K: [(u32, [u32; 3], [u32; 2]); 5] = [
     (8, [127, 60, 1000], [2, 1]),
     (10, [700, 60, 700], [2, 1]),

@@ -45,8 +45,8 @@ pub const ABSENT_ROW: f64 = 0.31;
 
 /// Persistent tiles of BM × BN in multicast clusters of these numbers of blocks, beside what the L2
 /// cache takes. Fitted, with the other costs of persistent kernels but the start of a launch, to
-/// 9,100 times on an H200 of 203 products of bf16 and TF32, 190 of them drawn at random; clusters do
-/// not change what an epilogue takes. Fitted to half of these, the planner's choice takes 1.031
+/// 9,100 times on an H200 of 203 products of bf16 and TF32, 190 of them drawn at random; clusters
+/// do not change what an epilogue takes. Fitted to half of these, the planner's choice takes 1.031
 /// times as long for the other half as the fastest: a geometric mean.
 pub const WGMMA: &[TileCost] = &[
     TileCost::of_columns([128, 256, 1], 4.09, 19.3),
