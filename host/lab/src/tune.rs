@@ -51,7 +51,7 @@ pub trait Tunable: GemmInput {
 }
 
 macro_rules! tunable {
-    ($($element:ty),*; $($narrow:ty as $input:ident),*) => {
+    ($($element:ty),*; $($of_input:ty as $input:ident),*) => {
         $(impl Tunable for $element {
             type Stored = $element;
 
@@ -60,7 +60,7 @@ macro_rules! tunable {
             }
         })*
 
-        $(impl Tunable for $narrow {
+        $(impl Tunable for $of_input {
             type Stored = f32;
 
             fn product(shape: Shape, seed: u64, of: [bool; 2]) -> Box<dyn Problem<f32>> {

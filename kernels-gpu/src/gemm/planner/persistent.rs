@@ -123,7 +123,7 @@ struct PersistentGrid {
 ///
 /// A reduction kernel, clusters, and head and tail splits need that all tiles are stream-K tiles.
 /// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) are in no other cluster, and have
-/// no head or tail split.
+/// neither head nor tail splits.
 fn grids(
     cluster: ClusterShape,
     tiles: u32,
