@@ -139,8 +139,7 @@ mod tests {
             active_clusters: ActiveClusters::new(clusters),
             ..estimated
         };
-        // 104 tiles of 128 × 192 with those that fill clusters of 8: two waves of 12 clusters.
-        let blocks = [(known, 8), (estimated, 4)].map(|(device, blocks)| {
+        let blocks = |device| {
             let request = PlanRequest {
                 operation: rung.operation,
                 shape: Shape {
@@ -153,10 +152,11 @@ mod tests {
             };
             let launches = rung.plan(&request).unwrap().unwrap().launches;
             let Dim3 { x, y, z } = launches[0].cluster;
-            (x * y * z, blocks)
-        });
-        for (planned, expected) in blocks {
-            assert_eq!(planned, expected);
-        }
+            x * y * z
+        };
+        // 104 tiles of 128 × 192, with those that fill clusters of 8: one wave of 15 clusters, two
+        // of the 12 that surely run.
+        assert_eq!(blocks(known), 8);
+        assert!(blocks(estimated) < 8);
     }
 }
