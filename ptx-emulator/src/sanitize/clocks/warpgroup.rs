@@ -2,7 +2,7 @@
 //!
 //! It orders what the MMAs read. Besides, a warp's own loads from shared memory that precede its
 //! MMA have ended when that has: the warp issues both in order, and what it loaded is there long
-//! before the MMA is. PTX does not say so, but kernels rely on it: the lanes of a warpgroup load
+//! before the MMA is. PTX does not say so, but kernels rely on it: the threads of a warpgroup load
 //! scales or metadata of a stage, and once the MMAs are done one of them tells the producer that it
 //! may fill the stage again. So the wait orders such loads before later writes, and nothing else.
 
@@ -58,8 +58,8 @@ impl Clocks {
         self.acquire(key, warp, u32::MAX);
     }
 
-    /// Who observes an object observes that the loads of warps before their complete MMAs have
-    /// ended.
+    /// A thread that observes an object observes that the loads of warps before their complete
+    /// MMAs have ended.
     fn end_reads(&mut self, (space, address): (Space, u64), warps: Range<u32>) {
         let number = self.object(space, address);
         for warp in warps {

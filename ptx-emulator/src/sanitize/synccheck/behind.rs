@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 
 /// The instructions of the basic blocks that a thread can reach after a barrier without beginning a
 /// loop around it again. In a loop, what stands before the barrier can be reached as well: a thread
-/// that executes it may be on its way to where the others wait.
+/// that executes it may still come to where the others wait.
 pub(super) fn instructions(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> {
     let blocks = kernel.basic_blocks();
     let closing = closing_edges(kernel);
@@ -30,36 +30,36 @@ pub(super) fn instructions(kernel: &Kernel, barrier: InstructionId) -> HashSet<I
 }
 
 /// The edges between basic blocks that close loops: in a depth-first search, those that lead back
-/// to a block on the way from the start.
+/// to a block of the path from the start.
 fn closing_edges(kernel: &Kernel) -> HashSet<(usize, usize)> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
-        OnTheWay,
+        OnPath,
         Done,
     }
     let count = kernel.basic_blocks().len();
     let mut marks = vec![Mark::New; count];
     let mut closing = HashSet::new();
     for start in 0..count {
-        // The blocks on the way, with their successors that have not been visited.
-        let mut way: Vec<(usize, Vec<usize>)> = Vec::new();
+        // The blocks of the path, with their successors that have not been visited.
+        let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
         if marks[start] == Mark::New {
-            marks[start] = Mark::OnTheWay;
-            way.push((start, kernel.successors(start).collect()));
+            marks[start] = Mark::OnPath;
+            path.push((start, kernel.successors(start).collect()));
         }
-        while let Some((block, rest)) = way.last_mut() {
+        while let Some((block, rest)) = path.last_mut() {
             let block = *block;
             match rest.pop() {
-                Some(next) if marks[next] == Mark::OnTheWay => _ = closing.insert((block, next)),
+                Some(next) if marks[next] == Mark::OnPath => _ = closing.insert((block, next)),
                 Some(next) if marks[next] == Mark::New => {
-                    marks[next] = Mark::OnTheWay;
-                    way.push((next, kernel.successors(next).collect()));
+                    marks[next] = Mark::OnPath;
+                    path.push((next, kernel.successors(next).collect()));
                 }
                 Some(_) => {}
                 None => {
                     marks[block] = Mark::Done;
-                    way.pop();
+                    path.pop();
                 }
             }
         }
