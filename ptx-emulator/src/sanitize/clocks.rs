@@ -19,15 +19,13 @@ use super::shape::lanes;
 use super::vector_clock::VectorClock;
 use crate::ir::Space;
 
+mod cluster;
 mod warpgroup;
 
 use warpgroup::Mmas;
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
-
-/// The object of the cluster's barrier.
-const CLUSTER_BARRIER: (Space, u64) = (Space::Cluster, 0);
 
 /// The barriers of the block of a rank begin with this one.
 pub(super) fn first_barrier(rank: u32) -> u32 {
@@ -355,34 +353,6 @@ impl Clocks {
     /// did before.
     pub(super) fn arrive_at(&mut self, address: u64, warp: u32, mask: u32) {
         self.arrive_at_object((Space::Shared, address), warp, mask);
-    }
-
-    /// Lanes arrive at the barrier of the cluster. They release `all` of what they did, or what
-    /// precedes their last fence.
-    pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32, all: bool) {
-        if all {
-            self.arrive_at_object(CLUSTER_BARRIER, warp, mask);
-            return;
-        }
-        let number = self.object(CLUSTER_BARRIER.0, CLUSTER_BARRIER.1);
-        let Some(view) = self.warps.get(warp as usize) else {
-            return;
-        };
-        for (lane, seen) in &view.fences {
-            if mask >> lane & 1 != 0 {
-                self.objects[number].arriving.join(seen);
-            }
-        }
-    }
-
-    /// All threads of the cluster have arrived.
-    pub(super) fn complete_cluster(&mut self) {
-        self.complete_object(CLUSTER_BARRIER);
-    }
-
-    /// Lanes go on after the barrier of the cluster.
-    pub(super) fn wait_for_cluster(&mut self, warp: u32, mask: u32) {
-        self.acquire(CLUSTER_BARRIER, warp, mask);
     }
 
     fn arrive_at_object(&mut self, key: (Space, u64), warp: u32, mask: u32) {
