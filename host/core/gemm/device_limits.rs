@@ -33,12 +33,16 @@ impl DeviceLimits {
 
     /// The device of an engine.
     pub fn of(engine: &dyn Engine) -> Self {
-        let limits = DeviceLimits::new(engine.multiprocessors(), engine.compute_capability());
+        DeviceLimits::new(engine.multiprocessors(), engine.compute_capability())
+            .with_active_clusters(engine.active_clusters())
+    }
+
+    /// The same device with the clusters of 1 to 8 blocks that it runs at the same time, where they
+    /// are known.
+    pub fn with_active_clusters(self, known: Option<[u32; 8]>) -> Self {
         DeviceLimits {
-            active_clusters: engine
-                .active_clusters()
-                .map_or(limits.active_clusters, ActiveClusters::new),
-            ..limits
+            active_clusters: known.map_or(self.active_clusters, ActiveClusters::new),
+            ..self
         }
     }
 

@@ -130,6 +130,22 @@ impl Prepared {
         Ok(bytes)
     }
 
+    /// The same in memory of their own.
+    ///
+    /// # Errors
+    /// Those of [`Engine::tensor_map`]; [`EngineError::OutOfMemory`] where the device has too
+    /// little.
+    pub fn tensor_map_buffer<'e>(
+        &self,
+        engine: &'e dyn Engine,
+        operands: &Operands<'_>,
+    ) -> Result<Buffer<'e>, EngineError> {
+        let maps = self.tensor_maps(engine, operands)?;
+        let buffer = Buffer::new(engine, maps.len())?;
+        buffer.upload(&maps)?;
+        Ok(buffer)
+    }
+
     /// Starts the launches of a GEMM with these factors α and β. Nothing is allocated.
     ///
     /// # Errors

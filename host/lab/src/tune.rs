@@ -4,6 +4,7 @@ use crate::engine::copies_beyond_cache;
 use crate::problem::product::Product;
 use crate::problem::tensor::TensorProduct;
 use crate::problem::{Problem, Shape};
+use crate::run::pointers;
 use half::{bf16, f16};
 use kernels_gpu::gemm::planner::GemmPlan;
 use std::collections::HashSet;
@@ -234,7 +235,9 @@ struct Bench<'e, T: GemmInput> {
 
 /// One copy of them.
 struct Matrices<'e> {
-    inputs: Vec<(Buffer<'e>, u64)>,
+    /// Of A and B, which are kept: a launch that is timed allocates nothing.
+    pointers: Vec<(DevicePtr, u64)>,
+    _inputs: Vec<(Buffer<'e>, u64)>,
     output: Buffer<'e>,
 }
 
@@ -260,12 +263,11 @@ impl<'e, T: Tunable> Bench<'e, T> {
             Ok::<_, EngineError>((buffer, values.len() as u64))
         };
         let copy = |_| {
+            let inputs = problem.inputs().iter().map(input);
+            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
             Ok(Matrices {
-                inputs: problem
-                    .inputs()
-                    .iter()
-                    .map(input)
-                    .collect::<Result<_, _>>()?,
+                pointers: pointers(&inputs),
+                _inputs: inputs,
                 output: Buffer::new(engine, output_bytes)?,
             })
         };
@@ -282,11 +284,8 @@ impl<'e, T: Tunable> Bench<'e, T> {
     fn trial(&self, prepared: Prepared) -> Result<Trial<'e>, EngineError> {
         let workspace = prepared.workspace(self.engine)?;
         let maps = self.copies.iter().map(|matrices| {
-            let map = |operands: &Operands<'_>| prepared.tensor_maps(self.engine, operands);
-            let maps = matrices.operands(&workspace, DevicePtr(0), map)?;
-            let buffer = Buffer::new(self.engine, maps.len())?;
-            buffer.upload(&maps)?;
-            Ok(buffer)
+            let operands = matrices.operands(&workspace, DevicePtr(0));
+            prepared.tensor_map_buffer(self.engine, &operands)
         });
         let maps = maps.collect::<Result<_, EngineError>>()?;
         Ok(Trial {
@@ -297,12 +296,10 @@ impl<'e, T: Tunable> Bench<'e, T> {
     }
 
     fn enqueue(&self, trial: &Trial<'_>, copy: usize) -> Result<(), EngineError> {
-        let enqueue = |operands: &Operands<'_>| {
-            // SAFETY: the buffers hold the operands of the problem that the plan was made for, and
-            // live until the device was waited for.
-            unsafe { trial.prepared.enqueue(self.engine, operands, self.factors) }
-        };
-        self.copies[copy].operands(&trial.workspace, trial.maps[copy].ptr(), enqueue)
+        let operands = self.copies[copy].operands(&trial.workspace, trial.maps[copy].ptr());
+        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live
+        // until the device was waited for.
+        unsafe { (trial.prepared).enqueue(self.engine, &operands, self.factors) }
     }
 
     /// Runs once on an output of NaN, and checks it.
@@ -340,21 +337,14 @@ impl<'e, T: Tunable> Bench<'e, T> {
 }
 
 impl Matrices<'_> {
-    /// Calls `with` with the operands of a plan.
-    fn operands<R>(
-        &self,
-        workspace: &Buffer<'_>,
-        maps: DevicePtr,
-        with: impl FnOnce(&Operands<'_>) -> R,
-    ) -> R {
-        let inputs = self.inputs.iter();
-        let inputs: Vec<_> = inputs.map(|(buffer, len)| (buffer.ptr(), *len)).collect();
-        with(&Operands {
-            inputs: &inputs,
+    /// The operands of a plan.
+    fn operands(&self, workspace: &Buffer<'_>, maps: DevicePtr) -> Operands<'_> {
+        Operands {
+            inputs: &self.pointers,
             output: self.output.ptr(),
             workspace: workspace.ptr(),
             maps,
-        })
+        }
     }
 }
 

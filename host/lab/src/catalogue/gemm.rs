@@ -85,7 +85,6 @@ fn with_precision<T: GemmInput>(
 mod tests {
     use super::*;
     use crate::catalogue;
-    use kernels_gpu::gemm::planner::ActiveClusters;
     use warpladder::gemm::HOPPER;
     use warpladder::launch::Dim3;
 
@@ -135,10 +134,7 @@ mod tests {
         let estimated = DeviceLimits::new(132, HOPPER);
         // An H200, by its driver.
         let clusters = [132, 66, 39, 30, 22, 17, 15, 15];
-        let known = DeviceLimits {
-            active_clusters: ActiveClusters::new(clusters),
-            ..estimated
-        };
+        let known = estimated.with_active_clusters(Some(clusters));
         let blocks = |device| {
             let request = PlanRequest {
                 operation: rung.operation,

@@ -28,7 +28,6 @@ use crate::catalogue::{PlanRequest, Rung};
 use crate::problem::Shape;
 use crate::run::{Admitted, RunError, check_generation, check_shape, preflight_elsewhere};
 use device::registers;
-use kernels_gpu::gemm::planner::ActiveClusters;
 use warpladder::device::ComputeCapability;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -109,14 +108,9 @@ pub fn limits(
     generation: Option<ComputeCapability>,
 ) -> Result<DeviceLimits, RunError> {
     let own = device.architecture.compute_capability.into();
-    let limits = DeviceLimits::new(device.multiprocessors.value, own);
     let clusters = device.calibration.active_clusters;
-    let limits = DeviceLimits {
-        active_clusters: clusters.map_or(limits.active_clusters, |clusters| {
-            ActiveClusters::new(clusters.value)
-        }),
-        ..limits
-    };
+    let limits = DeviceLimits::new(device.multiprocessors.value, own)
+        .with_active_clusters(clusters.map(|clusters| clusters.value));
     Ok(limits.with_generation(generation)?)
 }
 

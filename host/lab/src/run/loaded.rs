@@ -111,7 +111,7 @@ impl<'e> LoadedRung<'e> {
         let output_len = problem.output_len();
         let output = Buffer::new(engine, output_len * size_of::<T>())?;
         let workspace = prepared.workspace(engine)?;
-        let maps = prepared.tensor_maps(
+        let maps = prepared.tensor_map_buffer(
             engine,
             &Operands {
                 inputs: &pointers(&inputs),
@@ -120,8 +120,6 @@ impl<'e> LoadedRung<'e> {
                 maps: DevicePtr(0),
             },
         )?;
-        let buffer = Buffer::new(engine, maps.len())?;
-        buffer.upload(&maps)?;
         Ok(LoadedRung {
             engine,
             loaded,
@@ -130,7 +128,7 @@ impl<'e> LoadedRung<'e> {
             output_len,
             padded_columns: problem.padded_columns(),
             workspace,
-            maps: buffer,
+            maps,
         })
     }
 
@@ -351,7 +349,7 @@ impl<'e> LoadedRung<'e> {
 }
 
 /// The addresses of inputs, each with its number of elements.
-fn pointers(inputs: &[(Buffer<'_>, u64)]) -> Vec<(DevicePtr, u64)> {
+pub(crate) fn pointers(inputs: &[(Buffer<'_>, u64)]) -> Vec<(DevicePtr, u64)> {
     inputs
         .iter()
         .map(|(buffer, len)| (buffer.ptr(), *len))

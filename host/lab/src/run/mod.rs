@@ -8,6 +8,7 @@ mod record;
 pub use loaded::LoadedRung;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub(crate) use loaded::NAN_BYTE;
+pub(crate) use loaded::pointers;
 pub use preflight::{
     Admitted, RunError, Variant, check_shape, describe, preflight, preflight_with,
 };

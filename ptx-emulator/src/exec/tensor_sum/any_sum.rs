@@ -77,8 +77,8 @@ fn cut_sum(terms: impl Iterator<Item = Term> + Clone, bits: i32) -> f64 {
         return 0.0;
     }
     let up = |term: &Term| bits - term.point - (highest - term.exponent);
-    let narrow = terms.clone().map(|term| cut(term, up(&term)));
-    let sum = match narrow.sum::<Option<i64>>() {
+    let of_64_bits = terms.clone().map(|term| cut(term, up(&term)));
+    let sum = match of_64_bits.sum::<Option<i64>>() {
         Some(sum) => sum as f64,
         None => terms.map(|term| cut_wide(term, up(&term))).sum::<i128>() as f64,
     };

@@ -101,7 +101,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
             workspace: workspace.ptr(),
             maps: DevicePtr(0),
         };
-        let maps = buffer(engine, &prepared.tensor_maps(engine, &operands).unwrap());
+        let maps = prepared.tensor_map_buffer(engine, &operands).unwrap();
         operands.maps = maps.ptr();
         let run = |_| {
             c.upload(&self.c).unwrap();
