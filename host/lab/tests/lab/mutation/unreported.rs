@@ -102,6 +102,21 @@ const EQUIVALENT: &[Unreported] = &[
                 all warps of the warpgroup.",
     },
     Unreported {
+        kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT],
+        kind: "barrier",
+        source: "warp_specialized: if is_clustered {",
+        copies: &[0],
+        reason: "Between the wait for MMAs and the partial sums in their stages: with one consumer \
+                warpgroup, the wait is for those of all warps.",
+    },
+    Unreported {
+        kernels: &[OF_64_ROWS],
+        kind: "barrier",
+        source: "dsmem: let own = first..(first + each).min(count);",
+        copies: &[0],
+        reason: "The same, where a block reduces several epilogue tiles.",
+    },
+    Unreported {
         kernels: &[RS],
         kind: "barrier",
         source: "tma: Barrier::new(self.barriers().at(self.index * Barrier::BYTES))",
