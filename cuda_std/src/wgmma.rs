@@ -138,15 +138,30 @@ macro_rules! input {
 
 input! {
     256, 128: mma_256, mma_add_256, mma_rs_256, mma_rs_add_256;
+    240, 120: mma_240, mma_add_240, mma_rs_240, mma_rs_add_240;
+    224, 112: mma_224, mma_add_224, mma_rs_224, mma_rs_add_224;
+    208, 104: mma_208, mma_add_208, mma_rs_208, mma_rs_add_208;
     192, 96: mma_192, mma_add_192, mma_rs_192, mma_rs_add_192;
+    176, 88: mma_176, mma_add_176, mma_rs_176, mma_rs_add_176;
+    160, 80: mma_160, mma_add_160, mma_rs_160, mma_rs_add_160;
+    144, 72: mma_144, mma_add_144, mma_rs_144, mma_rs_add_144;
     128, 64: mma_128, mma_add_128, mma_rs_128, mma_rs_add_128;
+    112, 56: mma_112, mma_add_112, mma_rs_112, mma_rs_add_112;
     96, 48: mma_96, mma_add_96, mma_rs_96, mma_rs_add_96;
+    80, 40: mma_80, mma_add_80, mma_rs_80, mma_rs_add_80;
     64, 32: mma_64, mma_add_64, mma_rs_64, mma_rs_add_64;
 }
 
-/// The accumulators of a thread for D of 64 × [`COLUMNS`](Self::COLUMNS) elements: `[f32; 32]`,
-/// `[f32; 48]`, `[f32; 64]`, `[f32; 96]` or `[f32; 128]`.
+/// Columns by which the next narrower D is narrower.
+pub const COLUMN_STEP: usize = 16;
+
+/// The accumulators of a thread for D of 64 × [`COLUMNS`](Self::COLUMNS) elements: from `[f32; 32]`
+/// of 64 columns in steps of [`COLUMN_STEP`] up to `[f32; 128]` of 256.
 pub trait Accumulator: Copy {
+    /// The accumulators of the next narrower D. Those of 64 columns are the narrowest, and their
+    /// own.
+    type Narrower: Accumulator;
+
     /// Columns of D.
     const COLUMNS: usize;
     /// All accumulators 0.
@@ -209,11 +224,24 @@ macro_rules! with_registers {
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
             16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
     };
+    (40, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39)
+    };
     (48, $macro:ident!($($arguments:tt)*)) => {
         $macro!($($arguments)*;
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
             16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
             32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47)
+    };
+    (56, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55)
     };
     (64, $macro:ident!($($arguments:tt)*)) => {
         $macro!($($arguments)*;
@@ -221,6 +249,31 @@ macro_rules! with_registers {
             16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
             32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
             48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    };
+    (72, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71)
+    };
+    (80, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79)
+    };
+    (88, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
+            80 81 82 83 84 85 86 87)
     };
     (96, $macro:ident!($($arguments:tt)*)) => {
         $macro!($($arguments)*;
@@ -230,6 +283,37 @@ macro_rules! with_registers {
             48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
             64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
             80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95)
+    };
+    (104, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
+            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
+            96 97 98 99 100 101 102 103)
+    };
+    (112, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
+            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
+            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111)
+    };
+    (120, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
+            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
+            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111
+            112 113 114 115 116 117 118 119)
     };
     (128, $macro:ident!($($arguments:tt)*)) => {
         $macro!($($arguments)*;
@@ -391,12 +475,28 @@ macro_rules! inputs {
                 mma_functions! { $types, $layouts, $layout_of_b:
                     mma_256, mma_add_256, mma_rs_256, mma_rs_add_256, 128,
                         concat!("m64n256", $k);
+                    mma_240, mma_add_240, mma_rs_240, mma_rs_add_240, 120,
+                        concat!("m64n240", $k);
+                    mma_224, mma_add_224, mma_rs_224, mma_rs_add_224, 112,
+                        concat!("m64n224", $k);
+                    mma_208, mma_add_208, mma_rs_208, mma_rs_add_208, 104,
+                        concat!("m64n208", $k);
                     mma_192, mma_add_192, mma_rs_192, mma_rs_add_192, 96,
                         concat!("m64n192", $k);
+                    mma_176, mma_add_176, mma_rs_176, mma_rs_add_176, 88,
+                        concat!("m64n176", $k);
+                    mma_160, mma_add_160, mma_rs_160, mma_rs_add_160, 80,
+                        concat!("m64n160", $k);
+                    mma_144, mma_add_144, mma_rs_144, mma_rs_add_144, 72,
+                        concat!("m64n144", $k);
                     mma_128, mma_add_128, mma_rs_128, mma_rs_add_128, 64,
                         concat!("m64n128", $k);
+                    mma_112, mma_add_112, mma_rs_112, mma_rs_add_112, 56,
+                        concat!("m64n112", $k);
                     mma_96, mma_add_96, mma_rs_96, mma_rs_add_96, 48,
                         concat!("m64n96", $k);
+                    mma_80, mma_add_80, mma_rs_80, mma_rs_add_80, 40,
+                        concat!("m64n80", $k);
                     mma_64, mma_add_64, mma_rs_64, mma_rs_add_64, 32,
                         concat!("m64n64", $k);
                 }
@@ -498,11 +598,13 @@ macro_rules! wait_of {
 
 macro_rules! accumulators {
     ($(
-        $registers:tt, $columns:literal,
+        $registers:tt, $columns:literal, $narrower:literal,
         $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;
     )*) => {
         $(
             impl Accumulator for [f32; $registers] {
+                type Narrower = [f32; $narrower];
+
                 const COLUMNS: usize = $columns;
                 const ZERO: Self = [0.0; $registers];
 
@@ -578,11 +680,19 @@ macro_rules! accumulators {
 }
 
 accumulators! {
-    128, 256, mma_256, mma_add_256, mma_rs_256, mma_rs_add_256;
-    96, 192, mma_192, mma_add_192, mma_rs_192, mma_rs_add_192;
-    64, 128, mma_128, mma_add_128, mma_rs_128, mma_rs_add_128;
-    48, 96, mma_96, mma_add_96, mma_rs_96, mma_rs_add_96;
-    32, 64, mma_64, mma_add_64, mma_rs_64, mma_rs_add_64;
+    128, 256, 120, mma_256, mma_add_256, mma_rs_256, mma_rs_add_256;
+    120, 240, 112, mma_240, mma_add_240, mma_rs_240, mma_rs_add_240;
+    112, 224, 104, mma_224, mma_add_224, mma_rs_224, mma_rs_add_224;
+    104, 208, 96, mma_208, mma_add_208, mma_rs_208, mma_rs_add_208;
+    96, 192, 88, mma_192, mma_add_192, mma_rs_192, mma_rs_add_192;
+    88, 176, 80, mma_176, mma_add_176, mma_rs_176, mma_rs_add_176;
+    80, 160, 72, mma_160, mma_add_160, mma_rs_160, mma_rs_add_160;
+    72, 144, 64, mma_144, mma_add_144, mma_rs_144, mma_rs_add_144;
+    64, 128, 56, mma_128, mma_add_128, mma_rs_128, mma_rs_add_128;
+    56, 112, 48, mma_112, mma_add_112, mma_rs_112, mma_rs_add_112;
+    48, 96, 40, mma_96, mma_add_96, mma_rs_96, mma_rs_add_96;
+    40, 80, 32, mma_80, mma_add_80, mma_rs_80, mma_rs_add_80;
+    32, 64, 32, mma_64, mma_add_64, mma_rs_64, mma_rs_add_64;
 }
 
 macro_rules! register_limits {

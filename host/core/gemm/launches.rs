@@ -170,8 +170,7 @@ fn parameters<T: GemmInput>(
                     Param::WorkspaceAt(RANGE_BYTES)
                 }
             };
-            let cluster = params.tiles.cluster();
-            let maps = Param::TensorMaps(oriented.tensor_maps(boxes, cluster, plan));
+            let maps = Param::TensorMaps(oriented.tensor_maps(boxes, &params.tiles, plan));
             let gemm = Param::Product(bytes(&oriented.product.params()));
             let scheduler = Param::Bytes(bytes(params));
             let common = [Param::Output, workspace, gemm, scheduler];

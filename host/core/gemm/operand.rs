@@ -8,10 +8,12 @@ use super::copies::OperandCopy;
 use super::{Description, GemmInput, Precision};
 use crate::launch::{L2Promotion, Region, TensorMap};
 use crate::plan::Plan;
+use cuda_std::wgmma::COLUMN_STEP;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::{self, GemmProblem, LINE_BYTES, OperandCopies};
-use kernels_gpu::gemm::scheduler::cluster_shape::ClusterShape;
+use kernels_gpu::gemm::scheduler::fast_divmod::FastDivmod;
+use kernels_gpu::gemm::scheduler::persistent::TileGrid;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
 use kernels_gpu::gemm::wgmma::{boxes::OperandBoxes, multicast, stage};
@@ -131,12 +133,12 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// The tensor maps of a kernel whose operands come to stages in `boxes`, in clusters of this
-    /// shape. The copies that operands need are added to `plan`, and their place to its workspace.
+    /// The tensor maps of a kernel that computes these tiles, whose operands come to stages in
+    /// `boxes`. The copies that operands need are added to `plan`, and their place to its workspace.
     pub fn tensor_maps(
         &self,
         boxes: &[OperandBoxes; 2],
-        cluster: ClusterShape,
+        tiles: &TileGrid<FastDivmod>,
         plan: &mut Plan,
     ) -> Vec<TensorMap> {
         let operands = [0, 1].map(|side| {
@@ -149,12 +151,15 @@ impl<T: GemmInput> Oriented<T> {
         });
         plan.launches.extend(self.copies(&operands));
         // The blocks of a row of a cluster load A for each other, those of a column B.
-        let [of_b, of_a] = cluster.extents();
+        let [of_b, of_a] = tiles.cluster().extents();
         let mut maps = vec![
             operands[0].map(self.element_bytes(), &boxes[0], of_a),
             operands[1].map(self.element_bytes(), &boxes[1], of_b),
         ];
-        maps.extend(self.output_map());
+        let output = self.output_map();
+        let [_, columns] = tiles.tile();
+        maps.extend(output);
+        maps.extend(output.and_then(|output| windows(output, columns)));
         maps
     }
 
@@ -343,6 +348,18 @@ fn with_vectors_k_major<T: GemmInput>(mut product: Description<T>, vector: u32) 
 /// products drawn at random, 128 bytes over 256: 1.010 times the time up to a k of 256, 0.991
 /// above 1024, and 0.984 there of K-major operands whose rows are of two lines.
 const LONGEST_PROMOTED_K: u32 = 1024;
+
+/// The map [of windows](stage::WindowMaps) of an output, for tiles of `columns` columns; `None`
+/// where these do not end inside of an epilogue tile.
+fn windows(output: TensorMap, columns: u32) -> Option<TensorMap> {
+    let rest = columns % output.box_columns;
+    (rest != 0 && rest <= output.columns).then(|| TensorMap {
+        columns: rest,
+        matrices: (output.columns - rest) / COLUMN_STEP as u32 + 1,
+        stride: COLUMN_STEP as u64,
+        ..output
+    })
+}
 
 impl Operand {
     /// A or B, `side` 0 or 1, as it is stored.

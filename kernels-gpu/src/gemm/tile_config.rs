@@ -19,6 +19,7 @@
 //! is 0, but k may be.
 
 use super::scheduler::cluster_shape::ClusterShape;
+use cuda_std::wgmma::COLUMN_STEP;
 
 /// The constants of a kernel.
 pub trait Tile {
@@ -26,6 +27,9 @@ pub trait Tile {
     const BM: usize;
     /// Columns of the block tile.
     const BN: usize;
+    /// Columns of the narrowest tiles that a launch may choose, in steps of
+    /// [`COLUMN_STEP`](cuda_std::wgmma::COLUMN_STEP) from BN on.
+    const NARROWEST: usize = Self::BN;
     /// The k-tile: elements along k of a stage.
     const BK: usize;
     /// Threads of a block.
@@ -50,6 +54,8 @@ pub struct TileConfig {
     pub entry: &'static str,
     /// The block tile and the k-tile, `[BM, BN, BK]`, in elements.
     pub tile: [u32; 3],
+    /// See [`Tile::NARROWEST`].
+    pub narrowest: u32,
     /// See [`Tile::THREADS`].
     pub threads: u32,
     /// See [`Tile::SHARED_BYTES`].
@@ -73,6 +79,7 @@ impl TileConfig {
         TileConfig {
             entry,
             tile: [T::BM as u32, T::BN as u32, T::BK as u32],
+            narrowest: T::NARROWEST as u32,
             threads: T::THREADS as u32,
             shared_bytes: T::SHARED_BYTES as u32,
             clusters: &[ClusterShape::ALONE],
@@ -80,6 +87,12 @@ impl TileConfig {
             promotion_interval: T::PROMOTION_INTERVAL,
             layouts,
         }
+    }
+
+    /// Columns of the tiles that a launch may choose, the widest first.
+    pub fn widths(&self) -> impl Iterator<Item = u32> + use<> {
+        let [_, bn, _] = self.tile;
+        (self.narrowest..=bn).rev().step_by(COLUMN_STEP)
     }
 
     /// The same in multicast clusters of any of these shapes.

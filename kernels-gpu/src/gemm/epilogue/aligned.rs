@@ -236,7 +236,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         let pitch = params.ldc as usize;
         let matrix = coord.matrix as usize * params.stride_c as usize;
         let in_c = (self.elements.c).wrapping_add(matrix + row * pitch + coord.column as usize);
-        let columns = params.n.saturating_sub(coord.column).min(S::COLUMNS as u32) as usize;
+        let columns = params.n.saturating_sub(coord.column).min(self.columns) as usize;
         let end = (columns * size_of::<C>()).min(boxes.end as usize * ROW_BYTES) as i32;
         let in_tile = self.boxes.wrapping_add(warp * LINES * PITCH);
         // Those 8 rows below have the same shift.

@@ -56,6 +56,8 @@ pub(super) struct LineTile {
     pub is_last: bool,
     /// Its lines, of which each warp of the warpgroup has a quarter.
     pub lines: usize,
+    /// Elements of a line that are the tile's.
+    pub elements: u32,
 }
 
 /// The lines of this warp in an epilogue tile, and in C.
@@ -76,7 +78,8 @@ pub(super) struct Lines<C> {
     /// Lines of the warp, and those of them that C has.
     of_warp: usize,
     lines: usize,
-    /// Elements that C has from the start of a line on: none or less where it lies behind C.
+    /// Elements of the tile that C has from the start of a line on: none or less where it lies
+    /// behind C.
     count: i32,
 }
 
@@ -112,7 +115,7 @@ impl<C: Output<Wide = f32>> Lines<C> {
             pitch,
             of_warp,
             lines: (majors as usize).saturating_sub(major).min(of_warp),
-            count: minors as i32 - minor as i32,
+            count: (minors as i32 - minor as i32).min(tile.elements as i32),
         }
     }
 

@@ -130,12 +130,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         let slot = index % BOXES;
         let full = SourceBarriers::of_leader(self.source_barriers).full(slot);
         let start = self.boxes.wrapping_add(slot * BOX_BYTES);
-        let (from, coord) = self.leaders_box(start, at_tile::<C>(coord, index));
+        let columns = self.columns - (index * Self::BOX_COLUMNS) as u32;
+        let coord = at_tile::<C>(coord, index);
+        let (to, map, coord) = self.leaders_box(start, coord, columns);
         // SAFETY: the map is that of C by the contract of `store`. The leader has waited for the
         // phase before, and its box has these bytes.
         unsafe {
             full.arrive_expect_tx(self.box_bytes());
-            tma::load_3d(from, &raw const (*self.maps).c, coord, full);
+            tma::load_3d(to, map, coord, full);
         }
     }
 

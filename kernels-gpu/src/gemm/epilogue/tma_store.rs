@@ -11,13 +11,13 @@ use super::output_op::OutputOp;
 use crate::gemm::element::Output;
 use crate::gemm::reduction::partial_sums::Accumulators;
 use crate::gemm::scheduler::persistent::TileCoord;
-use crate::gemm::wgmma::stage::{ROW_BYTES, TensorMaps, WARPGROUP, WM};
+use crate::gemm::wgmma::stage::{ROW_BYTES, TensorMaps, WARPGROUP, WM, WindowMaps};
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::hint::{opaque, rolled};
 use cuda_std::prelude::*;
-use cuda_std::tma;
-use cuda_std::wgmma::{self, Accumulator};
+use cuda_std::tma::{self, TensorMap};
+use cuda_std::wgmma::{self, Accumulator, COLUMN_STEP};
 
 /// Columns of an epilogue tile, for elements of `element_bytes` bytes: 32 of 4 bytes, 64 of 2.
 pub const fn box_columns(element_bytes: usize) -> usize {
@@ -62,10 +62,13 @@ pub struct TmaEpilogue<'a, C, Op> {
     pub elements: OutputElements<'a, C>,
     /// 1 where TMA can store C.
     pub tma_store: u32,
-    /// The tensor maps, of which C's is used.
+    /// The tensor maps, of which C's is used: [`WindowMaps`] where tiles end inside of an epilogue
+    /// tile.
     pub maps: *const TensorMaps,
     /// [`BYTES`] bytes of shared memory, or those of [`aligned`](super::aligned).
     pub boxes: *mut u8,
+    /// Columns of a tile: it may end inside of its last epilogue tile.
+    pub columns: u32,
     /// Number of a named barrier of this warpgroup alone.
     pub barrier: u32,
     /// The barriers of the source for all consumer warpgroups, which follow the producer's, with
@@ -94,20 +97,24 @@ struct Slot {
     has_left: bool,
     /// Whether this is the last epilogue tile of its rows.
     is_last: bool,
+    /// Columns of the epilogue tile that are the tile's.
+    columns: u32,
 }
 
 impl Slot {
-    /// That of epilogue tile `index`, one of `boxes`, of a tile with accumulators `S`. They
+    /// That of epilogue tile `index`, one of `boxes`, of a tile of `columns` columns. They
     /// alternate between the two in shared memory. Where a tile has an odd number of them, the next
     /// work unit begins with the one that was stored last.
     #[inline(always)]
-    fn of<S: Accumulator, C>(index: usize, boxes: &Range<u32>) -> Self {
-        let is_odd = !(S::COLUMNS / box_columns(size_of::<C>())).is_multiple_of(BOXES);
+    fn of<C>(index: usize, boxes: &Range<u32>, columns: u32) -> Self {
+        let of_box = box_columns(size_of::<C>()) as u32;
+        let is_odd = !columns.div_ceil(of_box).is_multiple_of(BOXES as u32);
         Slot {
             index: index % BOXES,
             waits_for_all: index == 0 && is_odd,
             has_left: index as u32 > boxes.start,
             is_last: index as u32 + 1 == boxes.end,
+            columns: (columns - index as u32 * of_box).min(of_box),
         }
     }
 
@@ -124,7 +131,7 @@ impl Slot {
 
 impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// Columns of an epilogue tile, and registers of a thread for it.
-    const BOX_COLUMNS: usize = box_columns(size_of::<C>());
+    pub(super) const BOX_COLUMNS: usize = box_columns(size_of::<C>());
     const BOX_REGISTERS: usize = box_registers(size_of::<C>());
 
     /// Stores the results of the output operator for the 64 rows from `coord` on, and for the
@@ -151,7 +158,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             for register in 0..Self::BOX_REGISTERS {
                 values[register] = accumulators.get(index * Self::BOX_REGISTERS + register);
             }
-            let slot = Slot::of::<S, C>(index, &boxes);
+            let slot = Slot::of::<C>(index, &boxes, self.columns);
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
             unsafe {
@@ -181,7 +188,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 for register in 0..Self::BOX_REGISTERS {
                     values[register] = *accumulators.element(register);
                 }
-                let slot = Slot::of::<S, C>(index, &boxes);
+                let slot = Slot::of::<C>(index, &boxes, self.columns);
                 // SAFETY: the contract is that of `store`.
                 unsafe {
                     self.store_tile::<true>(&mut values, at_tile::<C>(coord, index), slot, leader);
@@ -285,7 +292,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             if !is_by_tma {
                 self.for_each_line_tile(coord, slot, |lines| lines.store());
             } else if leader {
-                self.store_tma(start, coord);
+                self.store_tma(start, coord, slot.columns);
             }
         }
     }
@@ -359,6 +366,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 before: slot.has_left.then_some(other),
                 is_last: slot.is_last,
                 lines: WM,
+                elements: slot.columns,
             };
             return each(Lines::new(&self.elements, coord, tile));
         }
@@ -367,6 +375,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             before: None,
             is_last: false,
             lines: TRANSPOSED_BOX,
+            elements: TRANSPOSED_BOX as u32,
         };
         let lower = LineTile {
             start: start.wrapping_add(BOX_BYTES / 2),
@@ -443,24 +452,34 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
-    /// Where the TMA box of this leader lies in the epilogue tile at `start`, and its coordinates
-    /// in C: the whole of it, or the half that its two warps have written where C lies column by
-    /// column.
+    /// Where the TMA box of this leader lies in the epilogue tile at `start`, the map of C for it,
+    /// and its coordinates there: the whole of it, or the half that its two warps have written
+    /// where C lies column by column. `columns` columns of the epilogue tile are the tile's.
     #[inline(always)]
     pub(super) fn leaders_box(
         &self,
         start: *mut u8,
         coord: TileCoord,
-    ) -> (SharedAddress, [u32; 3]) {
+        columns: u32,
+    ) -> (SharedAddress, *const TensorMap, [u32; 3]) {
+        // SAFETY: the address is inside of the maps.
+        let map = unsafe { &raw const (*self.maps).c };
         if self.elements.transposed {
             let of_box = thread::thread_idx_x() as usize / 64 % 2;
             let start = start.wrapping_add(of_box * BOX_BYTES / 2);
             let row = coord.row + (of_box * TRANSPOSED_BOX) as u32;
             let at = [row, coord.column, coord.matrix];
-            (SharedAddress::of(start), at)
+            (SharedAddress::of(start), map, at)
+        } else if columns < Self::BOX_COLUMNS as u32
+            && coord.column + columns <= self.elements.params.n
+        {
+            // SAFETY: tiles end inside of an epilogue tile, so the address is inside of the maps.
+            let windows = unsafe { &raw const (*self.maps.cast::<WindowMaps>()).c_windows };
+            let at = [0, coord.row, coord.column / COLUMN_STEP as u32];
+            (SharedAddress::of(start), windows, at)
         } else {
             let at = [coord.column, coord.row, coord.matrix];
-            (SharedAddress::of(start), at)
+            (SharedAddress::of(start), map, at)
         }
     }
 
@@ -476,9 +495,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// # Safety
     /// TMA can store C. The box has been written, and a barrier lies behind that.
     #[inline(always)]
-    unsafe fn store_tma(&self, start: *mut u8, coord: TileCoord) {
-        let (from, at) = self.leaders_box(start, coord);
+    unsafe fn store_tma(&self, start: *mut u8, coord: TileCoord, columns: u32) {
+        let (from, map, at) = self.leaders_box(start, coord, columns);
         // SAFETY: the map is that of C by the contract of `store`, and the box is this leader's.
-        unsafe { tma::store_3d(&raw const (*self.maps).c, at, from) };
+        unsafe { tma::store_3d(map, at, from) };
     }
 }

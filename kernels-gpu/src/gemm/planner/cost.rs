@@ -275,17 +275,48 @@ impl TileCost {
         }
     }
 
-    /// That of a tile configuration in multicast clusters: of as many blocks, or of the next fewer
-    /// with costs.
-    pub fn of(costs: &[TileCost], config: &TileConfig, cluster: ClusterShape) -> Self {
-        let [bm, bn, _] = config.tile;
-        let [first, last] = [[bm, bn, 1], [bm, bn, cluster.blocks()]];
-        let known = costs
+    /// That of tiles of `columns` columns, of a tile configuration in multicast clusters: of as many
+    /// blocks, or of the next fewer with costs. A column takes what lies between those of the next
+    /// wider and the next narrower tiles with costs.
+    pub fn of(
+        costs: &[TileCost],
+        config: &TileConfig,
+        columns: u32,
+        cluster: ClusterShape,
+    ) -> Self {
+        let [bm, ..] = config.tile;
+        let of_rows = costs
             .iter()
-            .filter(|cost| (first..=last).contains(&cost.tile));
-        *known
-            .max_by_key(|cost| cost.tile)
-            .expect("each kind of tiles has costs")
+            .filter(|cost| cost.tile[0] == bm && cost.tile[2] <= cluster.blocks());
+        let wider = of_rows
+            .clone()
+            .filter(|cost| cost.tile[1] >= columns)
+            .min_by_key(|cost| (cost.tile[1], u32::MAX - cost.tile[2]))
+            .expect("each kind of tiles has costs");
+        let narrower = of_rows
+            .filter(|cost| cost.tile[1] <= columns)
+            .max_by_key(|cost| (cost.tile[1], cost.tile[2]))
+            .unwrap_or(wider);
+        wider.between(narrower, columns)
+    }
+
+    /// The cost of tiles of `columns` columns, from those of this width and of a narrower one.
+    fn between(&self, narrower: &Self, columns: u32) -> Self {
+        let [[bm, most, blocks], [_, least, _]] = [self.tile, narrower.tile];
+        if most == least {
+            return *self;
+        }
+        let share = f64::from(columns - least) / f64::from(most - least);
+        let of_columns = |wider: f64, narrower: f64| {
+            let [wider, narrower] = [wider / f64::from(most), narrower / f64::from(least)];
+            f64::from(columns) * (share * wider + (1.0 - share) * narrower)
+        };
+        TileCost {
+            tile: [bm, columns, blocks],
+            k_tile: of_columns(self.k_tile, narrower.k_tile),
+            epilogue: of_columns(self.epilogue, narrower.epilogue),
+            ..*self
+        }
     }
 
     /// The time of `blocks` blocks on one SM, over that of a block that keeps the whole SM busy.

@@ -51,7 +51,7 @@ impl KernelSet {
         ];
         let blocks = grid[0] * grid[1] * grid[2];
         let busiest = blocks.div_ceil(u64::from(problem.multiprocessors));
-        let cost = TileCost::of(self.costs_of(tile), tile, ClusterShape::ALONE);
+        let cost = TileCost::of(self.costs_of(tile), tile, bn, ClusterShape::ALONE);
         let plan = self.grid_plan(tile, problem, grid, split_k);
         let whole_k_tiles = u64::from(split_k).next_multiple_of(bk.into()) as f64;
         let work = main_loop(&cost, whole_k_tiles) * self.longer(tile, problem, &plan);
@@ -96,7 +96,7 @@ impl KernelSet {
         {
             return None;
         }
-        let cost = TileCost::of(self.costs_of(tile), tile, ClusterShape::ALONE);
+        let cost = TileCost::of(self.costs_of(tile), tile, bn, ClusterShape::ALONE);
         let epilogue = epilogue(&cost, problem.c_vectors);
         let work = main_loop(&cost, k.into()) * tile.blocks_per_sm as f64;
         let splits_that_fit = (wave / last).min(MAX_STREAM_K_SPLITS);

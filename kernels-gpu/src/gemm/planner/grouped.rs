@@ -19,7 +19,9 @@ impl KernelSet {
         blocks: impl Iterator<Item = [u64; 2]>,
         bytes: f64,
     ) -> Option<f64> {
-        let cost = TileCost::of(self.persistent_costs, self.grouped?, ClusterShape::ALONE);
+        let config = self.grouped?;
+        let [_, bn, _] = config.tile;
+        let cost = TileCost::of(self.persistent_costs, config, bn, ClusterShape::ALONE);
         let of_block = |[tiles, k_tiles]: [u64; 2]| {
             k_tiles as f64 * cost.k_tile + tiles as f64 * cost.epilogue
         };

@@ -5,6 +5,7 @@ use super::cost::{self, CLUSTER, KERNEL_BESIDE, L2Cost, PERSISTENT, TileCost};
 use super::{ActiveClusters, Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch};
 use super::{ReductionMode, StreamK, TileScheduler, TileSchedulerParams};
 use crate::gemm::copy::layout;
+use crate::gemm::epilogue::tma_store::box_columns;
 use crate::gemm::mma::split::TERMS;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::scheduler::GROUP_M;
@@ -12,7 +13,7 @@ use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::scheduler::fast_divmod::FastDivmod;
 use crate::gemm::scheduler::persistent::{self as scheduler, GROUP_M_ONE_WAVE, TileGrid, counters};
 use crate::gemm::tile_config::TileConfig;
-use crate::gemm::wgmma::boxes::OperandBoxes;
+use crate::gemm::wgmma::boxes::{OperandBoxes, SWIZZLED_ROWS};
 use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
@@ -30,38 +31,78 @@ impl Candidate {
     }
 }
 
-/// The candidates of a tile configuration, in each of its multicast clusters, with their clocks.
+/// The candidates of a tile configuration, of each of its widths and in each of its multicast
+/// clusters, with their clocks.
 pub(super) fn candidates(
     kernels: &KernelSet,
     config: &'static TileConfig,
     problem: &GemmProblem,
 ) -> impl Iterator<Item = (f64, Candidate)> {
     let clusters = config.clusters.iter();
-    clusters.flat_map(move |&cluster| in_clusters(kernels, config, cluster, problem))
+    clusters.flat_map(move |&cluster| {
+        let widths = config
+            .widths()
+            .filter(move |&columns| is_worth(config, columns, cluster, problem));
+        widths.flat_map(move |columns| in_clusters(kernels, config, columns, cluster, problem))
+    })
 }
 
-/// The candidates of a tile configuration in multicast clusters of one shape.
+/// Whether tiles of `columns` columns can be computed in these clusters, and are fewer than those
+/// of the next narrower width that can be.
+fn is_worth(
+    config: &TileConfig,
+    columns: u32,
+    cluster: ClusterShape,
+    problem: &GemmProblem,
+) -> bool {
+    let n = problem.extents[1];
+    let mut narrower = config.widths().filter(|&narrower| narrower < columns);
+    is_possible(config, columns, cluster, problem)
+        && !narrower
+            .find(|&narrower| is_possible(config, narrower, cluster, problem))
+            .is_some_and(|narrower| n.div_ceil(narrower) == n.div_ceil(columns))
+}
+
+/// Whether tiles of `columns` columns can be computed in these clusters.
+fn is_possible(
+    config: &TileConfig,
+    columns: u32,
+    cluster: ClusterShape,
+    problem: &GemmProblem,
+) -> bool {
+    let [share_b, _] = cluster.extents();
+    let slices_fit =
+        config.layouts[1] != layout::K_MAJOR || columns.is_multiple_of(SWIZZLED_ROWS * share_b);
+    // A tile that ends inside of an epilogue tile is stored by a map in which windows take the
+    // place of the matrices of a batch.
+    let is_whole = columns.is_multiple_of(box_columns(2) as u32);
+    slices_fit && (is_whole || problem.batch == 1 || !problem.tma_store)
+}
+
+/// The candidates of a tile configuration with tiles of `columns` columns, in multicast clusters of
+/// one shape.
 fn in_clusters(
     kernels: &KernelSet,
     config: &'static TileConfig,
+    columns: u32,
     cluster: ClusterShape,
     problem: &GemmProblem,
 ) -> impl Iterator<Item = (f64, Candidate)> + use<> {
     let [m, n, k] = problem.extents;
-    let [bm, bn, bk] = config.tile;
+    let [bm, _, bk] = config.tile;
     let [cluster_m, cluster_n] = cluster.extents();
     let most_tiles = [
         m.div_ceil(bm) + cluster_m,
-        n.div_ceil(bn) + cluster_n,
+        n.div_ceil(columns) + cluster_n,
         problem.batch,
     ];
     let most_tiles = most_tiles.map(f64::from);
     let are_counted = most_tiles.into_iter().product::<f64>() < f64::from(i32::MAX);
-    let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_clusters(cluster);
+    let tiles = TileGrid::new([m, n], [bm, columns], problem.batch).for_clusters(cluster);
     let tile = Tile {
         config,
         tiles,
-        cost: TileCost::of(kernels.persistent_costs, config, cluster),
+        cost: TileCost::of(kernels.persistent_costs, config, columns, cluster),
         problem: *problem,
         k_tiles: k_tiles(k, bk as usize),
         splits_operands: kernels.splits_operands,
@@ -243,7 +284,7 @@ impl Tile {
     /// Clocks of a k-tile: of its MMAs, or of its rows where the L2 cache delivers those of all
     /// blocks more slowly.
     fn k_tile_clocks(&self, grid: &PersistentGrid) -> f64 {
-        let [bm, bn, _] = self.config.tile;
+        let [bm, bn] = self.tiles.tile();
         let [m, n, _] = self.problem.extents;
         let [share_b, share_a] = self.tiles.cluster().extents();
         let rows = [m.min(bm) / share_a, n.min(bn) / share_b];
@@ -292,13 +333,13 @@ impl Tile {
 
     /// Blocks of the reduction kernel.
     fn reduction_blocks(&self, grid: &PersistentGrid) -> u32 {
-        let [bm, bn, _] = self.config.tile;
+        let [bm, bn] = self.tiles.tile();
         stream_k::blocks(grid.stream_k_tiles(), [bm, bn])
     }
 
     /// Bytes of the partial sums of a split.
     fn split_bytes(&self) -> u64 {
-        let [bm, bn, _] = self.config.tile;
+        let [bm, bn] = self.tiles.tile();
         (bm as usize / WM * stream_k::partial_elements(bn as usize) * size_of::<f32>()) as u64
     }
 
@@ -337,7 +378,7 @@ impl Tile {
     /// A for each other, those of a column B.
     fn boxes(&self) -> [OperandBoxes; 2] {
         let [m, n, _] = self.problem.extents;
-        let [bm, bn, bk] = self.config.tile;
+        let ([bm, bn], [.., bk]) = (self.tiles.tile(), self.config.tile);
         let element_bytes = ROW_BYTES / bk as usize;
         let [of_b, of_a] = self.tiles.cluster().extents();
         let [a, b] = self.config.layouts.map(|of| of == layout::K_MAJOR);
@@ -349,7 +390,7 @@ impl Tile {
 
     /// What is launched for a grid, with `reduce` as the reduction kernel.
     fn plan(&self, grid: &PersistentGrid, reduce: &'static str) -> GemmPlan {
-        let [bm, bn, bk] = self.config.tile;
+        let ([bm, bn], [.., bk]) = (self.tiles.tile(), self.config.tile);
         let stream_k_tiles = grid.stream_k_tiles();
         let zeroed_bytes = match grid.reduction {
             ReductionMode::LastBlock => counters(stream_k_tiles, bm as usize / WM) * 4,

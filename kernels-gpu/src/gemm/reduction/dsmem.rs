@@ -26,9 +26,10 @@ const VECTOR: usize = 4;
 /// Bytes of a line: one vector of each thread of a warpgroup.
 const LINE_BYTES: usize = WARPGROUP * VECTOR * size_of::<f32>();
 
-/// Epilogue tiles of a tile of `bn` columns, for elements of C of `element_bytes` bytes.
-pub const fn epilogue_tiles(bn: usize, element_bytes: usize) -> u32 {
-    (bn / box_columns(element_bytes)) as u32
+/// Epilogue tiles of a tile of `bn` columns, for elements of C of `element_bytes` bytes. The tile
+/// may end inside of the last one.
+pub const fn epilogue_tiles(bn: u32, element_bytes: usize) -> u32 {
+    bn.div_ceil(box_columns(element_bytes) as u32)
 }
 
 /// Number of the named barrier of all consumer warpgroups. Barriers with lower numbers are of one
@@ -37,7 +38,8 @@ pub const CONSUMERS_BARRIER: u32 = 15;
 
 /// Reduces the partial sums of a tile. Returns the epilogue tiles of this block, whose accumulators
 /// are then the sums over all splits. They are added from the block's own split on in the order of
-/// the ranks, so the result is always the same. [`wait_for_peers`] must follow.
+/// the ranks, so the result is always the same. [`wait_for_peers`] must follow. The tile has `count`
+/// epilogue tiles.
 ///
 /// # Safety
 /// All `CONSUMERS` consumer warpgroups of all blocks of the cluster call this, and nothing else in
@@ -47,11 +49,12 @@ pub const CONSUMERS_BARRIER: u32 = 15;
 #[inline(always)]
 pub unsafe fn reduce<S: Accumulator, C, const CONSUMERS: usize>(
     accumulators: &mut S,
+    count: u32,
     memory: *mut u8,
     warpgroup: usize,
 ) -> Range<u32> {
     let splits = cluster::block_count();
-    let count = epilogue_tiles(S::COLUMNS, size_of::<C>());
+    let most = epilogue_tiles(S::COLUMNS as u32, size_of::<C>());
     let each = count.div_ceil(splits);
     let rank = cluster::block_rank();
     let first = rank * each;
@@ -67,8 +70,8 @@ pub unsafe fn reduce<S: Accumulator, C, const CONSUMERS: usize>(
     // block stays until `wait_for_peers`, after which no peer loads from it.
     unsafe {
         wgmma::sync_several(CONSUMERS_BARRIER, (CONSUMERS * WARPGROUP) as u32);
-        for index in 0..count {
-            if own.contains(&index) {
+        for index in 0..most {
+            if index >= count || own.contains(&index) {
                 continue;
             }
             for line in index as usize * lines..(index as usize + 1) * lines {
@@ -77,7 +80,7 @@ pub unsafe fn reduce<S: Accumulator, C, const CONSUMERS: usize>(
             }
         }
         cluster::sync();
-        for index in 0..count {
+        for index in 0..most {
             if !own.contains(&index) {
                 continue;
             }

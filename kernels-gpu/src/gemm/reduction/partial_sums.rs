@@ -102,6 +102,8 @@ pub struct PartialSums<T, const THREADS: usize> {
     start: *mut T,
     /// From one split to the next, in elements.
     distance: usize,
+    /// Accumulators of a thread that have partial sums: a tile may be narrower than the kernel's.
+    count: usize,
     /// One split of the tile.
     split: Split,
 }
@@ -109,7 +111,7 @@ pub struct PartialSums<T, const THREADS: usize> {
 impl<T: PartialSum, const THREADS: usize> PartialSums<T, THREADS> {
     /// The partial sums of the tile that `split` belongs to, where `workspace` is the start of
     /// those of all tiles. `group` is the index of a group of threads and the number of those in a
-    /// block; each thread has `count` accumulators.
+    /// block; each thread has `count` accumulators, a multiple of 4.
     #[inline(always)]
     pub fn new(workspace: *mut T, split: Split, [group, groups]: [usize; 2], count: usize) -> Self {
         let elements = count * THREADS;
@@ -117,6 +119,7 @@ impl<T: PartialSum, const THREADS: usize> PartialSums<T, THREADS> {
         PartialSums {
             start: workspace.wrapping_add(first * elements),
             distance: groups * elements,
+            count,
             split,
         }
     }
@@ -144,6 +147,9 @@ impl<T: PartialSum, const THREADS: usize> PartialSums<T, THREADS> {
     #[inline(always)]
     pub unsafe fn store<A: Accumulators<Element = T>>(&self, accumulators: &mut A, factor: T) {
         for vector in 0..A::COUNT / VECTOR {
+            if VECTOR * vector >= self.count {
+                break;
+            }
             let four =
                 core::array::from_fn(|i| *accumulators.element(VECTOR * vector + i) * factor);
             // SAFETY: the contract says that the workspace has this split's elements and is
@@ -169,6 +175,9 @@ impl<T: PartialSum, const THREADS: usize> PartialSums<T, THREADS> {
             while index < self.split.count {
                 let mut loaded = [[T::ZERO; VECTOR]; MAX_LIVE / VECTOR];
                 for vector in 0..vectors {
+                    if VECTOR * (first + vector) >= self.count {
+                        break;
+                    }
                     loaded[vector] = if index == self.split.index && keeps_own::<A>() {
                         core::array::from_fn(|i| {
                             *accumulators.element((first + vector) * VECTOR + i)

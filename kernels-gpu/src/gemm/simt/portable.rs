@@ -265,6 +265,7 @@ macro_rules! portable_kernels {
             pub const $instances: &[TileConfig] = &[TileConfig {
                 entry: stringify!($name),
                 tile: [BMN as u32, BMN as u32, BK as u32],
+                narrowest: BMN as u32,
                 threads: THREADS as u32,
                 shared_bytes: 0,
                 clusters: &[ClusterShape::ALONE],

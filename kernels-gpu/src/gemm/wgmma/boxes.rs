@@ -13,7 +13,7 @@ use crate::gemm::scheduler::persistent::round_up;
 use crate::gemm::wgmma::stage::block_k;
 
 /// Rows after which the swizzle pattern repeats.
-const SWIZZLED_ROWS: u32 = 8;
+pub const SWIZZLED_ROWS: u32 = 8;
 
 /// Boxes that a tile of a K-major operand is divided into, at most.
 const MAX_BOXES: u32 = 4;

@@ -403,6 +403,7 @@ impl Work {
             tma_store,
             maps: self.maps,
             boxes,
+            columns: BN as u32,
             barrier,
             source_barriers,
         };
@@ -411,7 +412,7 @@ impl Work {
             column: self.tile.column,
             matrix: 0,
         };
-        let all = 0..dsmem::epilogue_tiles(BN, size_of::<C>());
+        let all = 0..dsmem::epilogue_tiles(BN as u32, size_of::<C>());
         // SAFETY: the contract is that of this function. The conditions are the same in all
         // threads. Where the GEMM before was stored by TMA, its reads of shared memory end before
         // the barrier, and what follows writes there. Where it was not, the proxy fence and the

@@ -80,6 +80,7 @@ const fn layout_of(major: i32) -> u32 {
 macro_rules! wgmma_kernels {
     (
         all: $all:tt
+        operands_of_32_bits: $of_32_bits:tt
         terms: $terms:tt
         operands_of_16_bits: $of_16_bits:tt
         $($types:literal: $kernels:ident, $element:ident, $input:ty => $output:ty, $suffix:literal,
@@ -89,7 +90,7 @@ macro_rules! wgmma_kernels {
     ) => {
         $(
             $(wgmma_kernels! {
-                @$tiles [$all $terms $of_16_bits]
+                @$tiles [$all $of_32_bits $terms $of_16_bits]
                 [
                     $types $kernels $element $input, $output, $op, $fusing $suffix $layout $source
                     $a $b
@@ -104,13 +105,13 @@ macro_rules! wgmma_kernels {
     };
 
     // Which of the lists a layout has.
-    (@all [$all:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
-        wgmma_kernels! { @kernels $kernels $all }
+    (@of_32_bits [$all:tt $of_32_bits:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
+        wgmma_kernels! { @kernels $kernels $all $of_32_bits }
     };
-    (@terms [$all:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
+    (@terms [$all:tt $of_32_bits:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $terms }
     };
-    (@of_16_bits [$all:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
+    (@of_16_bits [$all:tt $of_32_bits:tt $terms:tt $of_16_bits:tt] $kernels:tt) => {
         wgmma_kernels! { @kernels $kernels $all $of_16_bits }
     };
 
@@ -211,6 +212,8 @@ wgmma_kernels! {
         "": 128 x 256 in UP_TO_8;
         "_192": 128 x 192 in UP_TO_8;
         "_128": 128 x 128 in UP_TO_8;
+    ]
+    operands_of_32_bits: [
         "_64": 128 x 64 in UP_TO_8;
     ]
     terms: [
@@ -253,8 +256,8 @@ wgmma_kernels! {
     }
     "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, tf32, Tf32 => f32, "",
     LinearCombination<f32>, [] {
-        nn: RS<MN_MAJOR, K_MAJOR>, all;
-        nt: SS<K_MAJOR, K_MAJOR>, all;
+        nn: RS<MN_MAJOR, K_MAJOR>, of_32_bits;
+        nt: SS<K_MAJOR, K_MAJOR>, of_32_bits;
     }
     "Inputs are `f32` in terms of bfloat16": OF_F32_SPLIT, f32_split, Bf16 => f32, "",
     LinearCombination<f32>, [] {

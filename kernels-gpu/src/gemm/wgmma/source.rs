@@ -52,6 +52,9 @@ pub trait OperandSource: Copy {
     /// Stages of a k-tile.
     const K_TILE_STAGES: u32 = 1;
 
+    /// Whether a launch may choose tiles of fewer columns than the kernel's.
+    const NARROWS: bool = false;
+
     /// Whether blocks of a cluster may load operands [for each other](multicast), as a launch says.
     const MULTICAST: bool = true;
 
@@ -115,6 +118,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
     const A_K_MAJOR: bool = A == K_MAJOR;
     const B_K_MAJOR: bool = B == K_MAJOR;
     const C_TRANSPOSED: bool = false;
+    const NARROWS: bool = E::BYTES == 2;
 
     #[inline(always)]
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
@@ -135,12 +139,72 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
         tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
+        if !Self::NARROWS {
+            // SAFETY: the contract is that of this function.
+            return unsafe { Self::mma::<S, R, CONSUMERS>(pipeline, tiles.count, warpgroup) };
+        }
+        let [_, columns] = tiles.tiles.tile();
+        let mut accumulators = S::ZERO;
         // SAFETY: the contract is that of this function.
-        unsafe { Self::mma::<S, R, CONSUMERS>(pipeline, tiles.count, warpgroup) }
+        unsafe {
+            Self::mma_columns::<S, S, R, CONSUMERS>(
+                &mut accumulators,
+                pipeline,
+                [tiles.count, columns],
+                warpgroup,
+            )
+        };
+        accumulators
+    }
+}
+
+/// Columns of the narrowest tiles that a launch may choose of a kernel of `consumers` consumer
+/// warpgroups and tiles of `bn` columns, where it [narrows](OperandSource::NARROWS) them: down to
+/// those of the kernel with the next narrower ones.
+pub const fn narrowest(consumers: usize, bn: usize) -> usize {
+    match (consumers, bn) {
+        (_, 256) => 208,
+        (2, 192) => 144,
+        (1, 192) => 80,
+        (_, 128) => 64,
+        _ => bn,
     }
 }
 
 impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
+    /// [`mma`](Self::mma) for tiles of `columns` columns, by MMAs of as many. The others of the
+    /// accumulators are left as they are. An MMA has its width in its opcode, so each width has a
+    /// main loop.
+    ///
+    /// # Safety
+    /// As for [`mma`](Self::mma). `columns` is one of the widths down from those of `N` to the
+    /// [`narrowest`].
+    #[inline(always)]
+    unsafe fn mma_columns<S: Accumulator, N: Accumulator, R: Stages, const CONSUMERS: usize>(
+        accumulators: &mut S,
+        pipeline: &mut Pipeline<R>,
+        [k_tiles, columns]: [u32; 2],
+        warpgroup: usize,
+    ) {
+        let is_narrowest = const { N::COLUMNS == narrowest(CONSUMERS, S::COLUMNS) };
+        // SAFETY: the contract is that of this function.
+        unsafe {
+            if is_narrowest || columns == N::COLUMNS as u32 {
+                let of_columns: N = Self::mma::<N, R, CONSUMERS>(pipeline, k_tiles, warpgroup);
+                for register in 0..N::COLUMNS / 2 {
+                    accumulators.set(register, of_columns.get(register));
+                }
+            } else {
+                Self::mma_columns::<S, N::Narrower, R, CONSUMERS>(
+                    accumulators,
+                    pipeline,
+                    [k_tiles, columns],
+                    warpgroup,
+                );
+            }
+        }
+    }
+
     /// The accumulators of the pipeline's next `k_tiles` k-tiles, in two levels of accumulation
     /// where registers allow it.
     ///

@@ -64,6 +64,18 @@ pub struct TensorMaps {
     pub c: TensorMap,
 }
 
+/// The tensor maps of a launch whose tiles end inside of an epilogue tile.
+#[repr(C)]
+pub struct WindowMaps {
+    /// Those that all launches have.
+    pub maps: TensorMaps,
+    /// C's columns as windows that overlap: one begins at every
+    /// [`COLUMN_STEP`](cuda_std::wgmma::COLUMN_STEP)th column, in the place of a matrix of a batch,
+    /// and is as wide as what a tile has of its last epilogue tile. TMA stores no column outside of
+    /// a window, so none of the tile to the right.
+    pub c_windows: TensorMap,
+}
+
 /// A type for dynamic shared memory, with the alignment of swizzled tiles.
 #[repr(C, align(1024))]
 struct SwizzleAtom([u8; 1024]);

@@ -23,7 +23,7 @@ use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileScheduler
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::multicast::BlockInCluster;
-use crate::gemm::wgmma::source::{OperandSource, UnitTiles};
+use crate::gemm::wgmma::source::{OperandSource, UnitTiles, narrowest};
 use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
 use core::marker::PhantomData;
 use core::num::Wrapping;
@@ -67,6 +67,11 @@ pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
 impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Tile for WgmmaTile<W, S, CONSUMERS> {
     const BM: usize = CONSUMERS * WM;
     const BN: usize = S::COLUMNS;
+    const NARROWEST: usize = if W::NARROWS {
+        narrowest(CONSUMERS, Self::BN)
+    } else {
+        Self::BN
+    };
     const BK: usize = stage::block_k(W::BYTES);
     const THREADS: usize = threads(Self::BM);
     const STAGES: usize = StageCountAuto::<S, CONSUMERS, true>::COUNT;
@@ -155,6 +160,17 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         }
     }
 
+    /// Columns of the tiles. Opaque: what is computed of them would else take registers in the main
+    /// loop.
+    #[inline(always)]
+    fn columns<W: OperandSource, S: Accumulator>(&self) -> u32 {
+        if W::NARROWS {
+            opaque(self.scheduler.tiles.tile()[1] as usize) as u32
+        } else {
+            S::COLUMNS as u32
+        }
+    }
+
     /// The first row and column that are loaded for the tile at `coord`, and the boxes of both
     /// operands.
     ///
@@ -178,8 +194,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     #[inline(always)]
     unsafe fn clear<W: OperandSource, S: Accumulator>(&self, stages: *mut u8) -> bool {
         let least = self.boxes.map(|boxes| boxes.least());
-        let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        if least == tile {
+        let tile = [(CONSUMERS * WM) as u32, self.columns::<W, S>()];
+        let is_filled = |rows: [u32; 2]| rows[0] >= tile[0] && rows[1] >= tile[1];
+        if is_filled(least) {
             return false;
         }
         // Where the first tile fills all of each stage, later ones read what is left of it.
@@ -193,7 +210,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         };
         let (_, boxes) = self.boxes_of(self.scheduler.tiles.coord(unit.tile));
         let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
-        if boxes.map(|boxes| boxes.rows()) == tile
+        if is_filled(boxes.map(|boxes| boxes.rows()))
             && stages_of_unit >= StageCountAuto::<S, CONSUMERS, true>::COUNT
         {
             return false;
@@ -205,7 +222,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         // the barrier behind it order the stores before both.
         unsafe {
             stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, rows..b, threads);
-            let columns = b + columns..b + S::COLUMNS * ROW_BYTES;
+            let columns = b + columns..b + tile[1] as usize * ROW_BYTES;
             stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, columns, threads);
             tma::fence_proxy_async();
         }
@@ -238,6 +255,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             tma_store: self.scheduler.tma_store,
             maps: self.maps,
             boxes,
+            columns: self.columns::<W, S>(),
             barrier,
             source_barriers: barriers,
         };
@@ -256,20 +274,30 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                     first: unit.first_k_tile,
                     count: unit.k_tiles,
                 };
-                let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
+                let all_boxes = || 0..dsmem::epilogue_tiles(self.columns::<W, S>(), size_of::<C>());
                 // Opaque: what is computed of it would else take registers in the main loop.
                 let tile = opaque(unit.tile as usize) as u32;
                 // This block stores all of a data-parallel tile.
                 if epilogue.loads_source() && tile < self.scheduler.stream_k.data_parallel_tiles {
-                    epilogue.load_first(self.own_rows(tile, warpgroup), boxes.clone());
+                    epilogue.load_first(self.own_rows(tile, warpgroup), all_boxes());
                 }
                 let mut accumulators: S =
                     source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
+                let epilogue = TmaEpilogue {
+                    columns: self.columns::<W, S>(),
+                    ..epilogue
+                };
+                let mut boxes = all_boxes();
                 let is_clustered =
                     !W::INTEGER && self.scheduler.reduction == ReductionMode::Cluster;
                 if is_clustered {
                     // The MMAs of the block are complete, so its stages are free.
-                    boxes = dsmem::reduce::<S, C, CONSUMERS>(&mut accumulators, stages, warpgroup);
+                    boxes = dsmem::reduce::<S, C, CONSUMERS>(
+                        &mut accumulators,
+                        boxes.end,
+                        stages,
+                        warpgroup,
+                    );
                 } else if unit.tile >= self.scheduler.stream_k.data_parallel_tiles
                     && let Some(split) = self.scheduler.stream_k.split(thread::block_idx_x())
                     && !self.fix_up_typed::<W, S>(&mut accumulators, &split, warpgroup, flag)
@@ -352,7 +380,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 .cast::<S::Element>(),
             *split,
             of_warpgroup,
-            S::COUNT,
+            opaque(self.scheduler.tiles.tile()[1] as usize / 2),
         );
         let counter = split.tile as usize * CONSUMERS + warpgroup;
         let counter = self.workspace.wrapping_add(counter);

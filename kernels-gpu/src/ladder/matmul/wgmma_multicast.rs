@@ -136,6 +136,7 @@ impl Params {
             tma_store: 1,
             maps: self.maps,
             boxes,
+            columns: BN as u32,
             barrier: 1 + warpgroup as u32,
             // β is 0.
             source_barriers: core::ptr::null_mut(),

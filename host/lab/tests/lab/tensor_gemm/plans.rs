@@ -69,6 +69,13 @@ const MULTICAST_STREAM_K: [(u32, [u32; 3], [u32; 2]); 5] = [
     (44, [300, 130, 1100], [4, 2]),
 ];
 
+/// Columns of tiles that are narrower than their kernel's. Some end inside of an epilogue tile.
+const NARROWED: [u32; 10] = [240, 224, 208, 176, 160, 144, 112, 96, 80, 64];
+
+/// Columns that C has less than two such tiles: none; some, so that the last tile ends outside of
+/// it; and so many that TMA cannot store it.
+const LESS: [u32; 3] = [0, 8, 3];
+
 /// The plan of a case, on `multiprocessors` multiprocessors, with the least clocks of those that
 /// are meant.
 pub fn choice<T: GemmInto<C>, C: Element>(
@@ -105,6 +112,14 @@ fn rows_of(plan: &GemmPlan) -> Option<u32> {
             Some(config.tile[0])
         }
         _ => None,
+    }
+}
+
+/// Columns of the tiles of a persistent plan.
+fn width_of(plan: &GemmPlan) -> Option<u32> {
+    match plan.scheduler {
+        TileScheduler::Persistent { params, .. } => Some(params.tiles.tile()[1]),
+        TileScheduler::Grid => None,
     }
 }
 
@@ -302,6 +317,48 @@ fn multicast_stream_k<T, C>(
     }
 }
 
+/// Tiles of each of the widths that a launch may choose: of each kernel, and of each way in which
+/// partial sums are added, the fastest plan.
+fn narrowed<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    layouts: &[[bool; 2]],
+    widths: &[u32],
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    let drawn = Drawn::new(engine, "products of narrowed tiles");
+    for (&columns, &transposed) in widths
+        .iter()
+        .flat_map(|width| layouts.iter().map(move |of| (width, of)))
+    {
+        for (less, factors) in LESS.into_iter().zip([[1.0, 0.0], [-0.5, 2.0], [0.5, 0.0]]) {
+            let extents = [130, 2 * columns - less, 300];
+            let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, factors, round);
+            let choices = choices(&case, 18, |plan| width_of(plan) == Some(columns));
+            assert!(
+                !choices.is_empty(),
+                "{input:?} has no tiles of {columns} columns"
+            );
+            let mut seen = HashSet::new();
+            for choice in choices {
+                let mode = choice
+                    .decomposition
+                    .stream_k()
+                    .map(|of| of.reduction as u32);
+                let is_multicast = choice.cluster_shape().is_multicast();
+                let kind = (choice.entry, mode, is_multicast);
+                let name = format!("{kind:?} {extents:?} {transposed:?}");
+                if seen.insert(kind) && drawn.takes(&name, false) {
+                    let [first, second] = run(engine, &case, &choice);
+                    assert!(first == second, "{name} differs from run to run");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn shared_tiles_are_added_up_in_the_same_order() {
     let engine = EmulatorEngine::new();
@@ -354,6 +411,23 @@ fn sanitizers_find_nothing_in_splits_of_clusters() {
     assert!(findings.is_empty(), "{findings:?}");
 }
 
+#[test]
+fn tiles_have_the_width_that_a_launch_chooses() {
+    let engine = EmulatorEngine::new();
+    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..2], &NARROWED);
+    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &NARROWED);
+    narrowed::<_, f16>(&engine, F16, &LAYOUTS[2..3], &NARROWED[..4]);
+}
+
+#[test]
+fn sanitizers_find_nothing_in_narrowed_tiles() {
+    let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
+    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..1], &NARROWED[3..4]);
+    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &NARROWED[6..8]);
+    let findings = engine.findings();
+    assert!(findings.is_empty(), "{findings:?}");
+}
+
 /// All of these on a GPU that has `wgmma`.
 pub fn on_a_gpu(gpu: &dyn Engine) {
     shared_tiles::<_, f32>(gpu, BF16, &STREAM_K, &LAYOUTS);
@@ -376,4 +450,8 @@ pub fn on_a_gpu(gpu: &dyn Engine) {
     multicast_stream_k::<_, f32>(gpu, BF16, &LAYOUTS, &MULTICAST_STREAM_K);
     multicast_stream_k::<_, f16>(gpu, F16, &LAYOUTS, &MULTICAST_STREAM_K);
     multicast_stream_k::<_, f32>(gpu, TF32, &LAYOUTS, &MULTICAST_STREAM_K);
+    narrowed::<_, f32>(gpu, BF16, &LAYOUTS, &NARROWED);
+    narrowed::<_, f32>(gpu, F16, &LAYOUTS, &NARROWED);
+    narrowed::<_, bf16>(gpu, BF16, &LAYOUTS, &NARROWED);
+    narrowed::<_, f16>(gpu, F16, &LAYOUTS, &NARROWED);
 }
