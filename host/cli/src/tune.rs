@@ -202,6 +202,7 @@ fn print(
     let least = candidates.first().map_or(1.0, |candidate| candidate.ms);
     let mut table = table::new(&[
         "kernel",
+        "BN",
         "cluster",
         "split-K",
         "check",
@@ -213,6 +214,9 @@ fn print(
         let choice = candidate.choice.as_ref();
         table.add_row([
             candidate.entry.into(),
+            choice
+                .and_then(|of| of.tile_columns())
+                .map_or("-".into(), |columns| columns.to_string().into()),
             choice.map_or("-".into(), |of| {
                 cluster(of.cluster_shape().extents()).into()
             }),

@@ -61,6 +61,9 @@ pub struct Tuned {
     /// Blocks along m and n of a multicast cluster. Older files have none.
     #[serde(default = "alone")]
     pub cluster_shape: [u32; 2],
+    /// See [`GemmPlan::tile_columns`]. Older files have none.
+    #[serde(default)]
+    pub tile_columns: Option<u32>,
     /// Median time, in milliseconds.
     pub ms: f64,
 }
@@ -208,6 +211,7 @@ impl Tuned {
             }),
             reduction: stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
             cluster_shape: choice.cluster_shape().extents(),
+            tile_columns: choice.tile_columns(),
             ms,
         }
     }
@@ -241,6 +245,7 @@ mod tests {
             cut: Some([1, 2, 3, 4, 5]),
             reduction: 0,
             cluster_shape: [1; 2],
+            tile_columns: None,
             ms,
         }
     }
@@ -268,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_reductions_and_clusters_is_read() {
+    fn a_file_without_reductions_clusters_and_columns_is_read() {
         let mut old = serde_json::to_value(tuned("one", 1, 1.0)).unwrap();
-        for field in ["reduction", "cluster_shape"] {
+        for field in ["reduction", "cluster_shape", "tile_columns"] {
             old.as_object_mut().unwrap().remove(field).unwrap();
         }
         assert_eq!(

@@ -218,7 +218,12 @@ fn shortlist<T: GemmInput>(
             decomposition.splits(),
             decomposition.stream_k().map(|of| of.reduction as u32),
         );
-        *clocks <= most && seen.insert((choice.entry, choice.cluster_shape().extents(), splits))
+        let tiles = (
+            choice.entry,
+            choice.tile_columns(),
+            choice.cluster_shape().extents(),
+        );
+        *clocks <= most && seen.insert((tiles, splits))
     });
     all.truncate(MAX_CANDIDATES);
     all

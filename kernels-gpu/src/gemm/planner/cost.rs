@@ -285,19 +285,28 @@ impl TileCost {
         cluster: ClusterShape,
     ) -> Self {
         let [bm, ..] = config.tile;
-        let of_rows = costs
-            .iter()
-            .filter(|cost| cost.tile[0] == bm && cost.tile[2] <= cluster.blocks());
-        let wider = of_rows
-            .clone()
-            .filter(|cost| cost.tile[1] >= columns)
-            .min_by_key(|cost| (cost.tile[1], u32::MAX - cost.tile[2]))
-            .expect("each kind of tiles has costs");
-        let narrower = of_rows
-            .filter(|cost| cost.tile[1] <= columns)
-            .max_by_key(|cost| (cost.tile[1], cost.tile[2]))
-            .unwrap_or(wider);
-        wider.between(narrower, columns)
+        let [mut wider, mut narrower] = [None::<&Self>; 2];
+        for cost in costs {
+            let [rows, width, blocks] = cost.tile;
+            if rows != bm || blocks > cluster.blocks() {
+                continue;
+            }
+            // Of one width, that of the most blocks.
+            let is_nearer = |than: Option<&Self>| {
+                than.is_none_or(|than| {
+                    let distances = [width, than.tile[1]].map(|width| width.abs_diff(columns));
+                    (distances[0], than.tile[2]) < (distances[1], blocks)
+                })
+            };
+            if width >= columns && is_nearer(wider) {
+                wider = Some(cost);
+            }
+            if width <= columns && is_nearer(narrower) {
+                narrower = Some(cost);
+            }
+        }
+        let wider = wider.expect("each kind of tiles has costs");
+        wider.between(narrower.unwrap_or(wider), columns)
     }
 
     /// The cost of tiles of `columns` columns, from those of this width and of a narrower one.

@@ -108,8 +108,7 @@ impl KernelSet {
 
     /// [`plan`](Self::plan), with its predicted clocks.
     fn fastest(&self, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
-        let least = |(a, _): &(f64, _), (b, _): &(f64, _)| a.total_cmp(b);
-        let persistent = self.persistent_candidates(problem).min_by(least);
+        let persistent = persistent::fastest(self, self.persistent_configs(problem), problem);
         let persistent = persistent.map(|(clocks, candidate)| (clocks, candidate.plan()));
         let others = self.other_candidates(problem);
         others
@@ -143,10 +142,17 @@ impl KernelSet {
         &self,
         problem: &GemmProblem,
     ) -> impl Iterator<Item = (f64, persistent::Candidate)> {
+        self.persistent_configs(problem)
+            .flat_map(|tile| persistent::candidates(self, tile, problem))
+    }
+
+    /// The persistent kernels that take the problem.
+    fn persistent_configs(
+        &self,
+        problem: &GemmProblem,
+    ) -> impl Iterator<Item = &'static TileConfig> {
         let tiles = self.persistent_tiles.iter().copied().flatten();
-        let tiles = tiles
-            .filter(|tile| (!problem.fused || self.persistent_takes_fusion) && fits(tile, problem));
-        tiles.flat_map(|tile| persistent::candidates(self, tile, problem))
+        tiles.filter(|tile| (!problem.fused || self.persistent_takes_fusion) && fits(tile, problem))
     }
 
     /// Those of all other kernels.

@@ -222,6 +222,14 @@ impl GemmPlan {
         }
     }
 
+    /// BN of a persistent kernel's tiles, which a launch may choose; `None` for others.
+    pub const fn tile_columns(&self) -> Option<u32> {
+        match &self.scheduler {
+            TileScheduler::Grid => None,
+            TileScheduler::Persistent { params, .. } => Some(params.tiles.tile()[1]),
+        }
+    }
+
     /// The shape of its [multicast clusters](super::wgmma::multicast).
     pub const fn cluster_shape(&self) -> ClusterShape {
         match &self.scheduler {

@@ -38,12 +38,72 @@ pub(super) fn candidates(
     config: &'static TileConfig,
     problem: &GemmProblem,
 ) -> impl Iterator<Item = (f64, Candidate)> {
-    let clusters = config.clusters.iter();
-    clusters.flat_map(move |&cluster| {
-        let widths = config
-            .widths()
-            .filter(move |&columns| is_worth(config, columns, cluster, problem));
-        widths.flat_map(move |columns| in_clusters(kernels, config, columns, cluster, problem))
+    shapes(config, problem).flat_map(move |(columns, cluster)| {
+        let cost = TileCost::of(kernels.persistent_costs, config, columns, cluster);
+        let tile = Tile::new(kernels, config, cost, columns, cluster, problem);
+        let grids = tile.into_iter().flat_map(move |tile| {
+            let grids = tile.grids(kernels);
+            grids.map(move |grid| (tile, grid))
+        });
+        let reduce = kernels.reduce.0;
+        grids.map(move |(tile, grid)| {
+            let candidate = Candidate { tile, grid, reduce };
+            (tile.clocks(&grid), candidate)
+        })
+    })
+}
+
+/// The candidate of the least clocks of these tile configurations, the first one of several. Tiles
+/// that could not be faster even if all SMs computed as many are left out.
+pub(super) fn fastest(
+    kernels: &KernelSet,
+    configs: impl Iterator<Item = &'static TileConfig>,
+    problem: &GemmProblem,
+) -> Option<(f64, Candidate)> {
+    let mut most = f64::INFINITY;
+    let mut fastest = None;
+    let shapes = configs.flat_map(|config| shapes(config, problem).map(move |of| (config, of)));
+    for (config, (columns, cluster)) in shapes {
+        let cost = TileCost::of(kernels.persistent_costs, config, columns, cluster);
+        if least_clocks(config, &cost, columns, problem) >= most {
+            continue;
+        }
+        let Some(tile) = Tile::new(kernels, config, cost, columns, cluster, problem) else {
+            continue;
+        };
+        for grid in tile.grids(kernels) {
+            let clocks = tile.clocks(&grid);
+            if clocks < most {
+                most = clocks;
+                fastest = Some((tile, grid));
+            }
+        }
+    }
+    let reduce = kernels.reduce.0;
+    fastest.map(|(tile, grid)| (most, Candidate { tile, grid, reduce }))
+}
+
+/// Clocks that tiles of `columns` columns take at least: their MMAs, shared out evenly.
+fn least_clocks(config: &TileConfig, cost: &TileCost, columns: u32, problem: &GemmProblem) -> f64 {
+    let [m, n, k] = problem.extents;
+    let [bm, _, bk] = config.tile;
+    let counts = [m.div_ceil(bm), n.div_ceil(columns), problem.batch];
+    let tiles: f64 = counts.map(f64::from).iter().product();
+    let k_tiles = f64::from(k_tiles(k, bk as usize));
+    PERSISTENT.start + tiles * k_tiles * cost.k_tile / f64::from(problem.multiprocessors)
+}
+
+/// The widths of a configuration's tiles and the multicast clusters that a problem's candidates
+/// have.
+fn shapes(
+    config: &'static TileConfig,
+    problem: &GemmProblem,
+) -> impl Iterator<Item = (u32, ClusterShape)> {
+    config.clusters.iter().flat_map(move |&cluster| {
+        let widths = config.widths();
+        widths
+            .filter(move |&columns| is_worth(config, columns, cluster, problem))
+            .map(move |columns| (columns, cluster))
     })
 }
 
@@ -77,52 +137,6 @@ fn is_possible(
     // place of the matrices of a batch.
     let is_whole = columns.is_multiple_of(box_columns(2) as u32);
     slices_fit && (is_whole || problem.batch == 1 || !problem.tma_store)
-}
-
-/// The candidates of a tile configuration with tiles of `columns` columns, in multicast clusters of
-/// one shape.
-fn in_clusters(
-    kernels: &KernelSet,
-    config: &'static TileConfig,
-    columns: u32,
-    cluster: ClusterShape,
-    problem: &GemmProblem,
-) -> impl Iterator<Item = (f64, Candidate)> + use<> {
-    let [m, n, k] = problem.extents;
-    let [bm, _, bk] = config.tile;
-    let [cluster_m, cluster_n] = cluster.extents();
-    let most_tiles = [
-        m.div_ceil(bm) + cluster_m,
-        n.div_ceil(columns) + cluster_n,
-        problem.batch,
-    ];
-    let most_tiles = most_tiles.map(f64::from);
-    let are_counted = most_tiles.into_iter().product::<f64>() < f64::from(i32::MAX);
-    let tiles = TileGrid::new([m, n], [bm, columns], problem.batch).for_clusters(cluster);
-    let tile = Tile {
-        config,
-        tiles,
-        cost: TileCost::of(kernels.persistent_costs, config, columns, cluster),
-        problem: *problem,
-        k_tiles: k_tiles(k, bk as usize),
-        splits_operands: kernels.splits_operands,
-        l2: kernels.l2,
-    };
-    let reduce = kernels.reduce.0;
-    let active = problem.active_clusters;
-    let grids = are_counted.then(|| grids(cluster, tiles.count(), tile.k_tiles, active));
-    let grids = grids.into_iter().flatten();
-    // The reduction kernel does not know whether the partial sums were computed, and no operator
-    // but the linear combination.
-    let takes_kernel = !kernels.splits_operands && !problem.fused;
-    let reductions = kernels.reductions;
-    grids
-        .filter(move |grid| takes_kernel || grid.reduction != ReductionMode::Kernel)
-        .filter(move |grid| reductions.contains(&grid.reduction))
-        .map(move |grid| {
-            let candidate = Candidate { tile, grid, reduce };
-            (tile.clocks(&grid), candidate)
-        })
 }
 
 /// What a persistent grid computes: the tiles of one configuration.
@@ -228,6 +242,55 @@ impl PersistentGrid {
 }
 
 impl Tile {
+    /// Tiles of `columns` columns in multicast clusters of one shape; `None` where there are more
+    /// than are counted.
+    fn new(
+        kernels: &KernelSet,
+        config: &'static TileConfig,
+        cost: TileCost,
+        columns: u32,
+        cluster: ClusterShape,
+        problem: &GemmProblem,
+    ) -> Option<Self> {
+        let [m, n, k] = problem.extents;
+        let [bm, _, bk] = config.tile;
+        let [cluster_m, cluster_n] = cluster.extents();
+        let most_tiles = [
+            m.div_ceil(bm) + cluster_m,
+            n.div_ceil(columns) + cluster_n,
+            problem.batch,
+        ];
+        let most_tiles: f64 = most_tiles.map(f64::from).iter().product();
+        let tiles = || TileGrid::new([m, n], [bm, columns], problem.batch).for_clusters(cluster);
+        (most_tiles < f64::from(i32::MAX)).then(|| Tile {
+            config,
+            tiles: tiles(),
+            cost,
+            problem: *problem,
+            k_tiles: k_tiles(k, bk as usize),
+            splits_operands: kernels.splits_operands,
+            l2: kernels.l2,
+        })
+    }
+
+    /// The grids that are tried.
+    fn grids(&self, kernels: &KernelSet) -> impl Iterator<Item = PersistentGrid> + use<> {
+        let active = self.problem.active_clusters;
+        let grids = grids(
+            self.tiles.cluster(),
+            self.tiles.count(),
+            self.k_tiles,
+            active,
+        );
+        // The reduction kernel does not know whether the partial sums were computed, and no
+        // operator but the linear combination.
+        let takes_kernel = !kernels.splits_operands && !self.problem.fused;
+        let reductions = kernels.reductions;
+        grids
+            .filter(move |grid| takes_kernel || grid.reduction != ReductionMode::Kernel)
+            .filter(move |grid| reductions.contains(&grid.reduction))
+    }
+
     /// Clocks of the GEMM.
     fn clocks(&self, grid: &PersistentGrid) -> f64 {
         let [bm, _, bk] = self.config.tile;
@@ -287,7 +350,13 @@ impl Tile {
         let [bm, bn] = self.tiles.tile();
         let [m, n, _] = self.problem.extents;
         let [share_b, share_a] = self.tiles.cluster().extents();
-        let rows = [m.min(bm) / share_a, n.min(bn) / share_b];
+        // An MN-major operand comes in boxes of BK columns, of which a tile may use a part.
+        let [.., bk] = self.config.tile;
+        let loaded_n = match self.config.layouts[1] {
+            layout::K_MAJOR => n.min(bn),
+            _ => n.min(bn).next_multiple_of(bk),
+        };
+        let rows = [m.min(bm) / share_a, loaded_n / share_b];
         let lines =
             |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));

@@ -115,14 +115,6 @@ fn rows_of(plan: &GemmPlan) -> Option<u32> {
     }
 }
 
-/// Columns of the tiles of a persistent plan.
-fn width_of(plan: &GemmPlan) -> Option<u32> {
-    match plan.scheduler {
-        TileScheduler::Persistent { params, .. } => Some(params.tiles.tile()[1]),
-        TileScheduler::Grid => None,
-    }
-}
-
 /// The splits of each of a plan's stream-K tiles, where `mode` reduces them.
 fn splits_of(plan: &GemmPlan, mode: ReductionMode) -> Option<u32> {
     match plan.decomposition {
@@ -336,7 +328,7 @@ fn narrowed<T, C>(
         for (less, factors) in LESS.into_iter().zip([[1.0, 0.0], [-0.5, 2.0], [0.5, 0.0]]) {
             let extents = [130, 2 * columns - less, 300];
             let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, factors, round);
-            let choices = choices(&case, 18, |plan| width_of(plan) == Some(columns));
+            let choices = choices(&case, 18, |plan| plan.tile_columns() == Some(columns));
             assert!(
                 !choices.is_empty(),
                 "{input:?} has no tiles of {columns} columns"

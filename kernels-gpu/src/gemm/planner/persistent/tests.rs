@@ -46,10 +46,63 @@ fn all(extents: [u32; 3]) -> Vec<Planned> {
 
 #[test]
 fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
-    let columns = |extents| planned(extents).config.tile[1];
+    let columns = |extents| planned(extents).scheduler.tiles.tile()[1];
     assert_eq!(columns([8, 8, 1024]), 64);
     assert!(columns([8192, 8192, 8192]) > 128);
     assert_eq!(columns([4096, 768, 3072]), 192);
+    // Of 40 x 3 tiles, all of which run at once, these are the narrowest.
+    assert_eq!(columns([5120, 480, 4096]), 160);
+}
+
+/// The tiles of a launch that are computed, in columns.
+fn computed_columns(plan: &Planned, n: u32) -> u32 {
+    let [_, columns] = plan.scheduler.tiles.tile();
+    n.div_ceil(columns) * columns
+}
+
+#[test]
+fn a_width_is_tried_where_no_narrower_one_has_as_few_tiles() {
+    for n in [480, 1000, 2048] {
+        let plans = all([512, n, 1024]);
+        for plan in plans
+            .iter()
+            .filter(|plan| !plan.scheduler.tiles.cluster().is_multicast())
+        {
+            let [_, columns] = plan.scheduler.tiles.tile();
+            let narrower = plan.config.widths().find(|&narrower| narrower < columns);
+            let narrower = narrower.map(|narrower| n.div_ceil(narrower));
+            assert_ne!(narrower, Some(n.div_ceil(columns)), "{plan:?}");
+            assert!(computed_columns(plan, n) < n + columns);
+        }
+        let widths: std::collections::BTreeSet<_> = plans
+            .iter()
+            .map(|plan| plan.scheduler.tiles.tile()[1])
+            .collect();
+        assert!(widths.len() > 6, "{n} {widths:?}");
+    }
+}
+
+#[test]
+fn slices_and_batches_take_the_widths_that_they_can() {
+    let problem = |transposed, batch| GemmProblem {
+        extents: [512, 2000, 1024],
+        transposed: [false, transposed],
+        batch,
+        ..H200
+    };
+    for (transposed, batch) in [(false, 1), (true, 1), (false, 3), (true, 3)] {
+        let problem = problem(transposed, batch);
+        let plans = OF_BF16_90.candidates(&problem);
+        for plan in plans.map(|(_, launch)| of(launch)) {
+            let [_, columns] = plan.scheduler.tiles.tile();
+            let [share_b, _] = plan.scheduler.tiles.cluster().extents();
+            assert!(
+                !transposed || columns.is_multiple_of(8 * share_b),
+                "{plan:?}"
+            );
+            assert!(batch == 1 || columns.is_multiple_of(64), "{plan:?}");
+        }
+    }
 }
 
 #[test]
@@ -81,7 +134,7 @@ fn partial_sums_are_added_up_as_the_reduction_mode_says() {
             assert_eq!(plan.launch.workspace_bytes > 0, has_workspace, "{plan:?}");
             match plan.scheduler.reduction {
                 ReductionMode::Kernel => {
-                    let [bm, bn, _] = plan.config.tile;
+                    let [bm, bn] = plan.scheduler.tiles.tile();
                     let grids = [plan.launch.grid[0], plan.launch.reduction.unwrap().grid[0]];
                     let blocks = stream_k::blocks(stream_k_tiles, [bm, bn]);
                     assert_eq!(grids, [stream_k_tiles * splits, blocks].map(u64::from));
@@ -108,7 +161,7 @@ fn few_tiles_of_few_splits_are_reduced_by_clusters() {
 #[test]
 fn idle_sms_take_tail_splits() {
     let plans = all([768, 3072, 16384]).into_iter();
-    let of_192 = plans.filter(|plan| plan.config.tile[1] == 192);
+    let of_192 = plans.filter(|plan| plan.scheduler.tiles.tile()[1] == 192);
     let mut with_tails = of_192.filter(|plan| plan.scheduler.stream_k.head_k_tiles > 0);
     let plan = with_tails.next().expect("96 tiles leave 36 SMs");
     assert_eq!(
