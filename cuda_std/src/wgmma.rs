@@ -209,6 +209,11 @@ pub trait Accumulator: Copy {
     /// As for [`wait_all`](Self::wait_all). None of the groups in flight adds to the accumulators.
     unsafe fn wait_but<const PENDING: u32>(&mut self);
 
+    /// Keeps the compiler from merging the code behind it with code for accumulators of another
+    /// width. It would else move what two main loops begin with in front of both, [`fence`] among
+    /// it, and `ptxas` asks for the fence next to the MMAs.
+    fn keep_apart();
+
     /// The accumulator in a register.
     fn get(&self, register: usize) -> f32;
 
@@ -663,6 +668,18 @@ macro_rules! accumulators {
                     }
                     #[cfg(not(target_arch = "nvptx64"))]
                     on_the_device_only()
+                }
+
+                #[inline(always)]
+                fn keep_apart() {
+                    #[cfg(target_arch = "nvptx64")]
+                    // SAFETY: an empty statement.
+                    unsafe {
+                        core::arch::asm!(
+                            concat!("// columns ", $columns),
+                            options(nostack, preserves_flags),
+                        );
+                    }
                 }
 
                 #[inline(always)]

@@ -69,6 +69,9 @@ pub struct TmaEpilogue<'a, C, Op> {
     pub boxes: *mut u8,
     /// Columns of a tile: it may end inside of its last epilogue tile.
     pub columns: u32,
+    /// The fewest columns that a tile may have, which is a constant: code for epilogue tiles within
+    /// these knows that they are whole.
+    pub narrowest: u32,
     /// Number of a named barrier of this warpgroup alone.
     pub barrier: u32,
     /// The barriers of the source for all consumer warpgroups, which follow the producer's, with
@@ -102,19 +105,23 @@ struct Slot {
 }
 
 impl Slot {
-    /// That of epilogue tile `index`, one of `boxes`, of a tile of `columns` columns. They
-    /// alternate between the two in shared memory. Where a tile has an odd number of them, the next
-    /// work unit begins with the one that was stored last.
+    /// That of epilogue tile `index`, one of `boxes`, of a tile of `columns` columns, `narrowest` at
+    /// least. They alternate between the two in shared memory. Where a tile has an odd number of
+    /// them, the next work unit begins with the one that was stored last.
     #[inline(always)]
-    fn of<C>(index: usize, boxes: &Range<u32>, columns: u32) -> Self {
+    fn of<C>(index: usize, boxes: &Range<u32>, columns: u32, narrowest: u32) -> Self {
         let of_box = box_columns(size_of::<C>()) as u32;
         let is_odd = !columns.div_ceil(of_box).is_multiple_of(BOXES as u32);
+        let end = (index as u32 + 1) * of_box;
         Slot {
             index: index % BOXES,
             waits_for_all: index == 0 && is_odd,
             has_left: index as u32 > boxes.start,
             is_last: index as u32 + 1 == boxes.end,
-            columns: (columns - index as u32 * of_box).min(of_box),
+            columns: match end <= narrowest || end <= columns {
+                true => of_box,
+                false => columns % of_box,
+            },
         }
     }
 
@@ -158,7 +165,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             for register in 0..Self::BOX_REGISTERS {
                 values[register] = accumulators.get(index * Self::BOX_REGISTERS + register);
             }
-            let slot = Slot::of::<C>(index, &boxes, self.columns);
+            let slot = Slot::of::<C>(index, &boxes, self.columns, self.narrowest);
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
             unsafe {
@@ -188,7 +195,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 for register in 0..Self::BOX_REGISTERS {
                     values[register] = *accumulators.element(register);
                 }
-                let slot = Slot::of::<C>(index, &boxes, self.columns);
+                let slot = Slot::of::<C>(index, &boxes, self.columns, self.narrowest);
                 // SAFETY: the contract is that of `store`.
                 unsafe {
                     self.store_tile::<true>(&mut values, at_tile::<C>(coord, index), slot, leader);

@@ -404,6 +404,7 @@ impl Work {
             maps: self.maps,
             boxes,
             columns: BN as u32,
+            narrowest: BN as u32,
             barrier,
             source_barriers,
         };

@@ -160,10 +160,11 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
 
 /// Columns of the narrowest tiles that a launch may choose of a kernel of `consumers` consumer
 /// warpgroups and tiles of `bn` columns, where it [narrows](OperandSource::NARROWS) them: down to
-/// those of the kernel with the next narrower ones.
+/// those of the kernel with the next narrower ones. With a fourth main loop, for 208 columns of 256,
+/// `ptxas` finds too few registers and serializes the MMAs of some kernels.
 pub const fn narrowest(consumers: usize, bn: usize) -> usize {
     match (consumers, bn) {
-        (_, 256) => 208,
+        (_, 256) => 224,
         (2, 192) => 144,
         (1, 192) => 80,
         (_, 128) => 64,
@@ -190,6 +191,7 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
         // SAFETY: the contract is that of this function.
         unsafe {
             if is_narrowest || columns == N::COLUMNS as u32 {
+                N::keep_apart();
                 let of_columns: N = Self::mma::<N, R, CONSUMERS>(pipeline, k_tiles, warpgroup);
                 for register in 0..N::COLUMNS / 2 {
                     accumulators.set(register, of_columns.get(register));

@@ -245,7 +245,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         flag: *mut u32,
     ) {
         let barrier = 1 + warpgroup as u32;
-        let epilogue = TmaEpilogue {
+        // Anew for each use: kept, its columns would take a register in the main loop.
+        let epilogue = || TmaEpilogue {
             op,
             elements: OutputElements {
                 c: self.c,
@@ -256,12 +257,13 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             maps: self.maps,
             boxes,
             columns: self.columns::<W, S>(),
+            narrowest: <WgmmaTile<W, S, CONSUMERS> as Tile>::NARROWEST as u32,
             barrier,
             source_barriers: barriers,
         };
-        if epilogue.is_aligned() {
+        if epilogue().is_aligned() {
             // SAFETY: all threads of the warpgroup are here, and it has not stored anything yet.
-            unsafe { epilogue.clear() };
+            unsafe { epilogue().clear() };
         }
         let mut work_units = self.scheduler.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
@@ -278,15 +280,12 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 // Opaque: what is computed of it would else take registers in the main loop.
                 let tile = opaque(unit.tile as usize) as u32;
                 // This block stores all of a data-parallel tile.
-                if epilogue.loads_source() && tile < self.scheduler.stream_k.data_parallel_tiles {
-                    epilogue.load_first(self.own_rows(tile, warpgroup), all_boxes());
+                if epilogue().loads_source() && tile < self.scheduler.stream_k.data_parallel_tiles {
+                    epilogue().load_first(self.own_rows(tile, warpgroup), all_boxes());
                 }
                 let mut accumulators: S =
                     source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
-                let epilogue = TmaEpilogue {
-                    columns: self.columns::<W, S>(),
-                    ..epilogue
-                };
+                let epilogue = epilogue();
                 let mut boxes = all_boxes();
                 let is_clustered =
                     !W::INTEGER && self.scheduler.reduction == ReductionMode::Cluster;

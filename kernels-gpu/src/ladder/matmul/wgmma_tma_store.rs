@@ -123,6 +123,7 @@ impl Params {
             maps: self.maps,
             boxes,
             columns: BN as u32,
+            narrowest: BN as u32,
             barrier: 1 + warpgroup as u32,
             // β is 0.
             source_barriers: core::ptr::null_mut(),

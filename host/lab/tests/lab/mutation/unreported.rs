@@ -17,8 +17,8 @@ struct Unreported {
 }
 
 /// GEMM by warpgroups: SS, the same with a 16-bit output, both with tiles of 64 rows, and RS.
-const SS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
-const TO_16_BIT: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
+const SS: &[&str] = &["wgmma_bf16_nn_128", "wgmma_f16_nn_128"];
+const TO_16_BIT: &[&str] = &["wgmma_bf16_nn_128_to_bf16", "wgmma_f16_nn_128_to_f16"];
 const OF_64_ROWS: &[&str] = &[
     "wgmma_bf16_nn_64x64",
     "wgmma_bf16_nt_64x64",
