@@ -27,9 +27,6 @@ pub trait Tile {
     const BM: usize;
     /// Columns of the block tile.
     const BN: usize;
-    /// Columns of the narrowest tiles that a launch may choose, in steps of
-    /// [`COLUMN_STEP`](cuda_std::wgmma::COLUMN_STEP) from BN on.
-    const NARROWEST: usize = Self::BN;
     /// The k-tile: elements along k of a stage.
     const BK: usize;
     /// Threads of a block.
@@ -54,7 +51,8 @@ pub struct TileConfig {
     pub entry: &'static str,
     /// The block tile and the k-tile, `[BM, BN, BK]`, in elements.
     pub tile: [u32; 3],
-    /// See [`Tile::NARROWEST`].
+    /// Columns of the narrowest tiles that a launch may choose, in steps of [`COLUMN_STEP`] from BN
+    /// on.
     pub narrowest: u32,
     /// See [`Tile::THREADS`].
     pub threads: u32,
@@ -79,7 +77,7 @@ impl TileConfig {
         TileConfig {
             entry,
             tile: [T::BM as u32, T::BN as u32, T::BK as u32],
-            narrowest: T::NARROWEST as u32,
+            narrowest: T::BN as u32,
             threads: T::THREADS as u32,
             shared_bytes: T::SHARED_BYTES as u32,
             clusters: &[ClusterShape::ALONE],
@@ -93,6 +91,12 @@ impl TileConfig {
     pub fn widths(&self) -> impl Iterator<Item = u32> + use<> {
         let [_, bn, _] = self.tile;
         (self.narrowest..=bn).rev().step_by(COLUMN_STEP)
+    }
+
+    /// The same where a launch may choose tiles of fewer columns, down to these.
+    pub(crate) const fn narrowed_to(self, narrowest: usize) -> Self {
+        let narrowest = narrowest as u32;
+        TileConfig { narrowest, ..self }
     }
 
     /// The same in multicast clusters of any of these shapes.

@@ -178,7 +178,7 @@ impl OperandSource for Float8SS {
     /// There is one choice of types, accumulation and scales for each work unit. In the loop over
     /// k-tiles, it would keep the tensor cores waiting.
     #[inline(always)]
-    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
         tiles: UnitTiles,

@@ -59,7 +59,7 @@ impl OperandSource for IntegerSS {
     }
 
     #[inline(always)]
-    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
         tiles: UnitTiles,

@@ -34,7 +34,9 @@
 //!
 //! # Thread mapping
 //! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels for tiles of
-//! 64 rows and of 192 or 64 columns have 256 threads, of which warpgroup 1 is the consumer.
+//! 64 rows and of 192 or 64 columns have 256 threads, of which warpgroup 1 is the consumer. Where
+//! operands have 16 bits a launch may choose [fewer columns](super::source::narrowest), in steps of
+//! 16: the kernel has a main loop for each width, and one epilogue.
 //!
 //! # Preconditions
 //! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k
@@ -57,7 +59,7 @@ use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::OperandBoxes;
 use crate::gemm::wgmma::multicast::{ALONE, UP_TO_8};
 use crate::gemm::wgmma::rs::RS;
-use crate::gemm::wgmma::source::SS;
+use crate::gemm::wgmma::source::{SS, narrowest};
 use crate::gemm::wgmma::split::SplitSS;
 use crate::gemm::wgmma::stage::{TensorMaps, WM};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
@@ -139,6 +141,7 @@ macro_rules! wgmma_kernels {
                     stringify!([<wgmma_ $element _ $layout $name $suffix>]),
                     [layout_of($a), layout_of($b)],
                 )
+                .narrowed_to(narrowest::<$source<$input, $a, $b>, $output>($bm / WM, $bn))
                 .in_clusters($clusters),
             )*)*];
         }

@@ -102,7 +102,7 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
     }
 
     #[inline(always)]
-    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
         tiles: UnitTiles,

@@ -85,12 +85,12 @@ pub trait OperandSource: Copy {
     );
 
     /// The accumulators of the pipeline's next k-tiles, those of `tiles`, for one of `CONSUMERS`
-    /// consumer warpgroups: its rows of A times B.
+    /// consumer warpgroups: its rows of A times B. `C` is an element of C.
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together. The pipeline is initialised, and its
     /// producer loads these k-tiles.
-    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
         tiles: UnitTiles,
@@ -133,7 +133,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
     }
 
     #[inline(always)]
-    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
         tiles: UnitTiles,
@@ -147,7 +147,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
         let mut accumulators = S::ZERO;
         // SAFETY: the contract is that of this function.
         unsafe {
-            Self::mma_columns::<S, S, R, CONSUMERS>(
+            Self::mma_columns::<S, S, R, C, CONSUMERS>(
                 &mut accumulators,
                 pipeline,
                 [tiles.count, columns],
@@ -159,20 +159,24 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
 }
 
 /// Columns of the narrowest tiles that a launch may choose of a kernel of `consumers` consumer
-/// warpgroups and tiles of `bn` columns, where it [narrows](OperandSource::NARROWS) them: down to
-/// those of the kernel with the next narrower ones. With a fourth main loop, for 208 columns of 256,
-/// `ptxas` finds too few registers and serializes the MMAs of some kernels.
-pub const fn narrowest(consumers: usize, bn: usize) -> usize {
+/// warpgroups and tiles of `bn` columns, with operands of `W` and elements `C` of C: down to those
+/// of the kernel with the next narrower ones. Those of 64 rows end at 96, since the kernel of 64
+/// columns has more stages.
+///
+/// Tiles of 256 columns, whose accumulators take the most registers, are narrowed twice, and with
+/// 16-bit elements of C not at all: `ptxas` would serialize the MMAs.
+pub const fn narrowest<W: OperandSource, C>(consumers: usize, bn: usize) -> usize {
     match (consumers, bn) {
-        (_, 256) => 224,
+        _ if !W::NARROWS => bn,
+        (_, 256) if size_of::<C>() == 4 => 224,
         (2, 192) => 144,
-        (1, 192) => 80,
+        (1, 192) => 96,
         (_, 128) => 64,
         _ => bn,
     }
 }
 
-impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
+impl<E: Input + Copy, const A: i32, const B: i32> SS<E, A, B> {
     /// [`mma`](Self::mma) for tiles of `columns` columns, by MMAs of as many. The others of the
     /// accumulators are left as they are. An MMA has its width in its opcode, so each width has a
     /// main loop.
@@ -181,13 +185,13 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
     /// As for [`mma`](Self::mma). `columns` is one of the widths down from those of `N` to the
     /// [`narrowest`].
     #[inline(always)]
-    unsafe fn mma_columns<S: Accumulator, N: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_columns<S: Accumulator, N: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         accumulators: &mut S,
         pipeline: &mut Pipeline<R>,
         [k_tiles, columns]: [u32; 2],
         warpgroup: usize,
     ) {
-        let is_narrowest = const { N::COLUMNS == narrowest(CONSUMERS, S::COLUMNS) };
+        let is_narrowest = const { N::COLUMNS == narrowest::<Self, C>(CONSUMERS, S::COLUMNS) };
         // SAFETY: the contract is that of this function.
         unsafe {
             if is_narrowest || columns == N::COLUMNS as u32 {
@@ -197,7 +201,7 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
                     accumulators.set(register, of_columns.get(register));
                 }
             } else {
-                Self::mma_columns::<S, N::Narrower, R, CONSUMERS>(
+                Self::mma_columns::<S, N::Narrower, R, C, CONSUMERS>(
                     accumulators,
                     pipeline,
                     [k_tiles, columns],
@@ -206,7 +210,9 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
             }
         }
     }
+}
 
+impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
     /// The accumulators of the pipeline's next `k_tiles` k-tiles, in two levels of accumulation
     /// where registers allow it.
     ///

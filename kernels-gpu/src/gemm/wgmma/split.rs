@@ -215,7 +215,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SplitSS<E, A
     }
 
     #[inline(always)]
-    unsafe fn mma_tiles<S: Accumulator, R: Stages, const CONSUMERS: usize>(
+    unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
         tiles: UnitTiles,

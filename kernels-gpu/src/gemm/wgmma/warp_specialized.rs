@@ -67,11 +67,6 @@ pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
 impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Tile for WgmmaTile<W, S, CONSUMERS> {
     const BM: usize = CONSUMERS * WM;
     const BN: usize = S::COLUMNS;
-    const NARROWEST: usize = if W::NARROWS {
-        narrowest(CONSUMERS, Self::BN)
-    } else {
-        Self::BN
-    };
     const BK: usize = stage::block_k(W::BYTES);
     const THREADS: usize = threads(Self::BM);
     const STAGES: usize = StageCountAuto::<S, CONSUMERS, true>::COUNT;
@@ -257,7 +252,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             maps: self.maps,
             boxes,
             columns: self.columns::<W, S>(),
-            narrowest: <WgmmaTile<W, S, CONSUMERS> as Tile>::NARROWEST as u32,
+            narrowest: const { narrowest::<W, C>(CONSUMERS, S::COLUMNS) as u32 },
             barrier,
             source_barriers: barriers,
         };
@@ -284,7 +279,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                     epilogue().load_first(self.own_rows(tile, warpgroup), all_boxes());
                 }
                 let mut accumulators: S =
-                    source.mma_tiles::<S, _, CONSUMERS>(&mut pipeline, tiles, warpgroup);
+                    source.mma_tiles::<S, _, C, CONSUMERS>(&mut pipeline, tiles, warpgroup);
                 let epilogue = epilogue();
                 let mut boxes = all_boxes();
                 let is_clustered =
