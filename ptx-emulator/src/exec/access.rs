@@ -381,6 +381,9 @@ impl<O: EventSink> Run<'_, '_, O> {
         if store.release {
             fence(Ordering::SeqCst);
         }
+        if space == Space::Cluster {
+            self.observe_ended(bytes, (mask, store.strong), addresses);
+        }
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Store, lane)?;

@@ -209,6 +209,13 @@ impl<O: EventSink> Worker<'_, '_, O> {
         Ok(false)
     }
 
+    /// Whether a rank is that of another block of the cluster, all threads of which have exited.
+    pub(super) fn has_left(&self, rank: u64) -> bool {
+        let is_other = !self.launch.is_cooperative() && rank != u64::from(self.rank);
+        let peer = self.peers.get(rank as usize).filter(|_| is_other);
+        peer.is_some_and(|peer| !peer.is_running())
+    }
+
     /// Whether the shared memory of the block of a rank may be accessed: the block exists and has
     /// not ended.
     pub(super) fn check_rank(

@@ -150,15 +150,29 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
     ) -> Outcome {
         let (mask, own) = (self.warps[index].splits[at].mask, self.rank);
         let resolved = addresses.map(|address| self.launch.resolve_cluster(address, own));
+        // Arrivals at an mbarrier of a block that has ended take no effect on an H200.
+        let mut ended = 0;
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
             self.check_place(address, lane)?;
+            if matches!(object.action, BarrierAction::Arrive { .. }) && self.has_left(rank) {
+                ended |= 1 << lane;
+                continue;
+            }
             self.check_rank(rank, (AccessKind::Atomic, resolved[lane], 8), lane)?;
         }
-        if O::ACCESSES {
-            let access = (AccessKind::Atomic, 8, true);
+        let (mask, kind) = (mask & !ended, (AccessKind::Atomic, 8, true));
+        if O::ACCESSES && ended != 0 {
+            let lanes = (ended, &resolved);
+            let (context, access) = self.access((index, info), Space::Cluster, kind, lanes);
+            self.observer.notify(Event::EndedBlockAccess {
+                warp: &context,
+                access: &access,
+            });
+        }
+        if O::ACCESSES && mask != 0 {
             let lanes = (mask, &resolved);
-            let (context, access) = self.access((index, info), Space::Cluster, access, lanes);
+            let (context, access) = self.access((index, info), Space::Cluster, kind, lanes);
             self.observer.notify(Event::Access {
                 warp: &context,
                 accesses: Accesses::full(&access),

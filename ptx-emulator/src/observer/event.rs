@@ -1,6 +1,6 @@
 //! The events of a launch, and the sets of events that observers want.
 
-use super::access::{Accesses, AsyncAccess};
+use super::access::{Accesses, AsyncAccess, MemoryAccess};
 use crate::error::Fault;
 use crate::ir::{Calls, InstructionId};
 use crate::kernel::Kernel;
@@ -167,6 +167,14 @@ pub enum Event<'a> {
         /// The accesses.
         accesses: Accesses<'a>,
     },
+    /// A warp stores to the shared memory of a block of its cluster whose threads have all exited,
+    /// or arrives at an mbarrier there. It takes no effect.
+    EndedBlockAccess {
+        /// The warp.
+        warp: &'a WarpContext<'a>,
+        /// The access, of the lanes whose block has ended.
+        access: &'a MemoryAccess<'a>,
+    },
     /// An asynchronous operation is issued, or is complete.
     AsyncAccess {
         /// The warp that issued it.
@@ -284,7 +292,7 @@ impl Event<'_> {
             Event::BasicBlock { .. } => Interest::BASIC_BLOCK,
             Event::Instruction { .. } => Interest::INSTRUCTION,
             Event::PredicatedOff { .. } => Interest::PREDICATED_OFF,
-            Event::Access { .. } => Interest::ACCESS,
+            Event::Access { .. } | Event::EndedBlockAccess { .. } => Interest::ACCESS,
             Event::AsyncAccess { .. } | Event::WarpgroupWait { .. } => Interest::ASYNC_ACCESS,
             Event::Fence { .. } => Interest::FENCE,
             Event::PhaseComplete { .. } => Interest::PHASE,
@@ -319,7 +327,7 @@ impl Interest {
     pub const INSTRUCTION: Interest = Interest(1 << 3);
     /// [`Event::PredicatedOff`].
     pub const PREDICATED_OFF: Interest = Interest(1 << 4);
-    /// [`Event::Access`].
+    /// [`Event::Access`] and [`Event::EndedBlockAccess`].
     pub const ACCESS: Interest = Interest(1 << 5);
     /// [`Event::AsyncAccess`] and [`Event::WarpgroupWait`].
     pub const ASYNC_ACCESS: Interest = Interest(1 << 6);
