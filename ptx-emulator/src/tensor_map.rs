@@ -27,8 +27,9 @@ const STRIDES: usize = 16 + 8 * MAX_TENSOR_RANK;
 const BOXES: usize = STRIDES + 8 * (MAX_TENSOR_RANK - 1);
 const END: usize = BOXES + 2 * MAX_TENSOR_RANK;
 
-/// How 16-byte chunks of a box are permuted in shared memory: the bits of the address that select a
-/// chunk are combined, by exclusive or, with those above bit 6.
+/// How chunks of a box are permuted in shared memory: the bits of the address that select a chunk
+/// are combined, by exclusive or, with those above bit 6. Chunks have 16 bytes unless another
+/// number is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TensorSwizzle {
     /// Rows as they are.
@@ -40,19 +41,25 @@ pub enum TensorSwizzle {
     Bytes64,
     /// Within 128 bytes.
     Bytes128,
+    /// Within 128 bytes, 32 of them at a time.
+    Bytes128By32,
 }
 
 impl TensorSwizzle {
-    const ALL: [TensorSwizzle; 4] = [
+    const ALL: [TensorSwizzle; 5] = [
         TensorSwizzle::None,
         TensorSwizzle::Bytes32,
         TensorSwizzle::Bytes64,
         TensorSwizzle::Bytes128,
+        TensorSwizzle::Bytes128By32,
     ];
 
     /// The address of a byte of an unswizzled tile.
     pub(crate) fn apply(self, address: u64) -> u64 {
-        address ^ ((address >> 7) & (self.span() / 16 - 1)) << 4
+        match self {
+            TensorSwizzle::Bytes128By32 => address ^ (address >> 7 & 3) << 5,
+            _ => address ^ ((address >> 7) & (self.span() / 16 - 1)) << 4,
+        }
     }
 
     /// Bytes within which chunks are permuted.
@@ -61,7 +68,7 @@ impl TensorSwizzle {
             TensorSwizzle::None => 16,
             TensorSwizzle::Bytes32 => 32,
             TensorSwizzle::Bytes64 => 64,
-            TensorSwizzle::Bytes128 => 128,
+            TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128By32 => 128,
         }
     }
 }
@@ -272,7 +279,7 @@ impl TensorMap {
             MapField::Rank if value < MAX_TENSOR_RANK as u64 => set(END, &[value as u8 + 1]),
             MapField::ElementStride if value == 1 => {}
             MapField::Interleave | MapField::SwizzleAtomicity | MapField::Fill if value == 0 => {}
-            MapField::Swizzle if value < TensorSwizzle::ALL.len() as u64 => {
+            MapField::Swizzle if value <= TensorSwizzle::Bytes128 as u64 => {
                 set(END + 2, &[value as u8]);
             }
             MapField::ElementType => match TensorElement::ALL.get(value as usize) {

@@ -43,6 +43,7 @@ fn tensor_map(
         1 => TensorSwizzle::Bytes32,
         2 => TensorSwizzle::Bytes64,
         3 => TensorSwizzle::Bytes128,
+        4 => TensorSwizzle::Bytes128By32,
         _ => return Err(Code::NOT_SUPPORTED),
     };
     let box_extent = |index| match boxes.at(index)? {

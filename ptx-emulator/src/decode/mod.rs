@@ -34,6 +34,7 @@ mod surface;
 mod symbols;
 mod taken;
 mod tensor;
+mod tensor_memory;
 mod texture;
 mod used;
 mod video;
@@ -397,10 +398,7 @@ impl Builder<'_, '_> {
                 base,
                 "multicast objects span several GPUs, and there is one here",
             ),
-            "tcgen05" => self.refuse(
-                base,
-                "tensor memory and the fifth generation of tensor cores (sm_100) are not emulated",
-            ),
+            "tcgen05" => self.tensor_memory(mods, operands),
             "clusterlaunchcontrol" => self.refuse(
                 base,
                 "blocks that take over other blocks (sm_100) are not emulated",

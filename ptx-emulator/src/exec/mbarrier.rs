@@ -309,7 +309,7 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         Ok(false)
     }
 
-    fn check_place(&self, address: u64, lane: usize) -> Outcome {
+    pub(super) fn check_place(&self, address: u64, lane: usize) -> Outcome {
         if !address.is_multiple_of(8) {
             return Err(bad(
                 format!("the mbarrier at {address:#x} is not 8-byte aligned"),
@@ -370,7 +370,13 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: LaneId) -> Outcome {
+    pub(super) fn count_arrivals(
+        &mut self,
+        address: u64,
+        count: u64,
+        drop: bool,
+        by: LaneId,
+    ) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
@@ -453,7 +459,7 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         }
     }
 
-    fn observe_shared(
+    pub(super) fn observe_shared(
         &mut self,
         index: usize,
         (kind, bytes, strong): (AccessKind, u32, bool),

@@ -86,7 +86,7 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
 }
 
 /// An address of shared memory, which may be a generic one, within its window.
-fn within_shared(address: u64) -> u64 {
+pub(super) fn within_shared(address: u64) -> u64 {
     match space_of(address) {
         Space::Shared => address & (WINDOW - 1),
         _ => address,

@@ -190,6 +190,17 @@ pub enum Event<'a> {
         /// these groups, by whichever warp.
         is_first: bool,
     },
+    /// What a thread has issued on tensor memory before a `tcgen05.commit` is complete, and an
+    /// mbarrier is told so. [`Event::AsyncAccess`] reports what it read of shared memory before the
+    /// first one that is told.
+    TensorCommit {
+        /// The warp of the thread.
+        warp: &'a WarpContext<'a>,
+        /// Its lane.
+        lane: u32,
+        /// Address of the mbarrier, as in [`Event::PhaseComplete`].
+        address: u64,
+    },
     /// Lanes are about to execute a fence (`fence`, `membar`) of any kind.
     Fence {
         /// The warp.
@@ -293,7 +304,9 @@ impl Event<'_> {
             Event::Instruction { .. } => Interest::INSTRUCTION,
             Event::PredicatedOff { .. } => Interest::PREDICATED_OFF,
             Event::Access { .. } | Event::EndedBlockAccess { .. } => Interest::ACCESS,
-            Event::AsyncAccess { .. } | Event::WarpgroupWait { .. } => Interest::ASYNC_ACCESS,
+            Event::AsyncAccess { .. }
+            | Event::WarpgroupWait { .. }
+            | Event::TensorCommit { .. } => Interest::ASYNC_ACCESS,
             Event::Fence { .. } => Interest::FENCE,
             Event::PhaseComplete { .. } => Interest::PHASE,
             Event::Branch { .. } => Interest::BRANCH,
@@ -329,7 +342,7 @@ impl Interest {
     pub const PREDICATED_OFF: Interest = Interest(1 << 4);
     /// [`Event::Access`] and [`Event::EndedBlockAccess`].
     pub const ACCESS: Interest = Interest(1 << 5);
-    /// [`Event::AsyncAccess`] and [`Event::WarpgroupWait`].
+    /// [`Event::AsyncAccess`], [`Event::WarpgroupWait`] and [`Event::TensorCommit`].
     pub const ASYNC_ACCESS: Interest = Interest(1 << 6);
     /// [`Event::Fence`].
     pub const FENCE: Interest = Interest(1 << 7);

@@ -394,9 +394,14 @@ impl Racecheck {
             Space::Global => self.async_global(by, access),
             _ => return,
         }
+        let instruction = access.access.instruction;
+        let is_on_tensor_memory = self.semantics[instruction.index()].is_on_tensor_memory;
         let clocks = &mut self.block.clocks;
         match (access.issuer, access.progress) {
             (Issuer::Warp, Progress::Issued) => clocks.issue_mma(by),
+            (Issuer::Lane(lane), Progress::Issued) if is_on_tensor_memory => {
+                clocks.issue_tensor((by, lane));
+            }
             (Issuer::Warp, _) => clocks.complete_mma(by),
             (_, Progress::Signalled(barrier)) => clocks.signal(self.geometry.in_group(barrier)),
             _ => {}
@@ -473,6 +478,15 @@ impl Observer for Racecheck {
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
             Event::WarpgroupWait { warp, is_first } => self.warpgroup_wait(warp, is_first),
+            Event::TensorCommit {
+                warp,
+                lane,
+                address,
+            } => {
+                let by = (self.geometry.warp(warp), lane);
+                let address = self.geometry.in_group(address);
+                self.block.clocks.commit(by, address);
+            }
             Event::Fence {
                 warp,
                 id,
