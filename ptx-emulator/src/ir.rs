@@ -365,6 +365,8 @@ pub(crate) struct Program {
     /// these by one event.
     pub groups: Vec<Vec<GroupedLoad>>,
     pub shared: Vec<SharedVariable>,
+    /// Whether addresses of shared memory have the rank of their block.
+    pub has_ranks: bool,
     /// Bytes of static shared memory, with what the system reserves.
     pub static_shared: u32,
     /// The same without it.

@@ -16,6 +16,7 @@ mod convert;
 mod function;
 mod grammar;
 mod groups;
+mod launch_control;
 mod layout;
 mod matrix;
 mod mbarrier;
@@ -82,6 +83,7 @@ pub(crate) fn decode(
 ) -> Result<Program, KernelError> {
     let mut program = Program {
         symbols: for_stepping.then(Box::default),
+        has_ranks: module.names_pairs,
         ..Program::default()
     };
     let mut bodies = Bodies::new(tree, text, module, kernel);
@@ -399,10 +401,7 @@ impl Builder<'_, '_> {
                 "multicast objects span several GPUs, and there is one here",
             ),
             "tcgen05" => self.tensor_memory(mods, operands),
-            "clusterlaunchcontrol" => self.refuse(
-                base,
-                "blocks that take over other blocks (sm_100) are not emulated",
-            ),
+            "clusterlaunchcontrol" => self.launch_control(mods, operands),
             "tex" => self.texture_fetch(mods, operands),
             "tld4" => self.texture_gather(mods, operands),
             "txq" | "suq" => self.image_query(mods, operands),

@@ -327,10 +327,10 @@ impl Builder<'_, '_> {
         self.end_in_tensor(TensorAction::Mma(Box::new(product)), pair)
     }
 
-    /// An address of tensor memory. Like those of shared memory it has 32 bits.
+    /// An address of tensor memory. Like those of constant memory it has 32 bits.
     fn tensor_address(&mut self, operand: &Operand) -> Result<Address, Failure> {
         match operand {
-            Operand::Address { .. } => self.address(operand, Space::Shared),
+            Operand::Address { .. } => self.address(operand, Space::Const),
             _ => Err("expected an address of tensor memory".into()),
         }
     }

@@ -75,6 +75,14 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
             }
         }
         let names_cluster = object.address.space != Space::Shared;
+        if names_cluster && self.launch.kernel.0.program.has_ranks {
+            for address in &mut addresses {
+                let (rank, at) = of_cluster(self.launch.resolve_cluster(*address, self.rank));
+                if rank == u64::from(self.rank) {
+                    *address = at;
+                }
+            }
+        }
         if names_cluster && lanes(split.mask).any(|lane| addresses[lane] >> RANK_SHIFT != 0) {
             self.act_at_others((index, at), &frame, object, info, &addresses)?;
             self.warps[index].splits[at].block = object.next;

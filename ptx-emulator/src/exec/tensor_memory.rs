@@ -21,7 +21,7 @@ use super::mbarrier::registers;
 use super::run::{Outcome, RawFault};
 use super::vector::LANES;
 use super::warp::State;
-use crate::address_space::{space_of, window};
+use crate::address_space::{of_cluster, space_of, window};
 use crate::error::{AccessFault, Fault, FaultKind};
 use crate::ir::{
     AccessKind, Address, Reg32, Space, TensorAction, TensorInstruction, TensorMove, Terminator,
@@ -165,7 +165,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 );
                 return Err(wrong(0)(message));
             }
-            address = generic - base;
+            address = of_cluster(generic - base).1;
         }
         self.check_word(address)?;
         let tensor = self.tensor_mut();

@@ -1,7 +1,8 @@
 //! `tcgen05`: tensor memory, moves of registers, copies from shared memory and MMAs.
 
-use crate::common::{fault, launch, module};
-use ptx_emulator::{Fault, FaultKind, LaunchConfig};
+use crate::common::{fault, kernel, launch, module};
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{Args, Fault, FaultKind, LaunchConfig, Memory, Sanitizer};
 
 /// Threads of a block: four warps, which reach all lanes of tensor memory.
 const THREADS: u32 = 128;
@@ -294,5 +295,106 @@ fn warps_wait_for_columns() {
             .to_string()
             .contains("wait for columns of tensor memory"),
         "{found}"
+    );
+}
+
+/// An MMA of 128 rows and 8 columns of zeros on a D of which each word is 1.
+fn mma_of_zeros(behind: &str) -> String {
+    let descriptor = 1 << 4 | 1 << 17 | 8 << 24;
+    let (of_a, of_b) = (
+        128 << 16 | 8 << 32 | 1u64 << 46,
+        8 << 16 | 8 << 32 | 1u64 << 46 | 256,
+    );
+    let body = format!(
+        "mov.u32 %r20, image; mad.lo.u32 %r20, %thread, 4, %r20; mov.u32 %r3, 0;
+         mov.u32 %r21, 0; CLEAR: st.shared.b32 [%r20], %r3; add.u32 %r20, %r20, 512;
+         add.u32 %r21, %r21, 1; setp.lt.u32 %p1, %r21, 16; @%p1 bra CLEAR;
+         fence.proxy.async.shared::cta; bar.sync 0; {}
+         mov.u32 %r1, image; mad.lo.u32 %r20, %thread, 4, %r1; cvt.u64.u32 %x9, %r1;
+         shr.b64 %x9, %x9, 4; add.s64 %x10, %x9, {of_a}; add.s64 %x11, %x9, {of_b};
+         mov.u32 %r10, {descriptor}; setp.eq.u32 %p5, 0, 1;
+         @%p7 tcgen05.mma.cta_group::1.kind::f16 [%r28], %x10, %x11, %r10, %p5;
+         {COMMIT}
+         {behind}",
+        columns_of_data(true, 8, 0),
+    );
+    text(8192, 32, &body)
+}
+
+fn findings(text: &str) -> Vec<String> {
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(4 * 2 * 1024).expect("room");
+    let ones: Vec<u8> = (0..1024).flat_map(|_| 1u32.to_le_bytes()).collect();
+    memory.write(data, &ones).expect("in bounds");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let found = sanitizer.launch(&kernel(text), &memory, &config(), &args);
+    let found = found.unwrap_or_else(|error| panic!("{error}"));
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn without_a_wait_d_is_what_was_there() {
+    let load = columns_of_data(false, 8, 1024);
+    let mut data = vec![1; 1024];
+    data.resize(2048, 9);
+    let d = |behind: &str| run(&mma_of_zeros(behind), &data)[1024..].to_vec();
+    assert_eq!(d(&format!("{WAIT} {load}")), [0; 1024]);
+    assert_eq!(d(&format!("{load} {WAIT}")), [1; 1024]);
+}
+
+#[test]
+fn operands_may_be_overwritten_after_the_commit_alone() {
+    let store = "st.shared.b32 [%r20], %r3;";
+    assert_eq!(findings(&mma_of_zeros(&format!("{WAIT} {store}"))), [""; 0]);
+    let found = findings(&mma_of_zeros(&format!("{store} {WAIT}")));
+    let [finding] = &found[..] else {
+        panic!("{found:?}");
+    };
+    for part in ["racecheck", "st.shared.b32", "tcgen05.mma", "of `image`"] {
+        assert!(finding.contains(part), "{part}: {finding}");
+    }
+    // What the threads have stored must be published to the asynchronous proxy.
+    let text = mma_of_zeros(WAIT).replace("fence.proxy.async.shared::cta;", "");
+    let found = findings(&text);
+    assert!(
+        found.iter().any(|finding| finding.starts_with("racecheck")),
+        "{found:?}"
+    );
+}
+
+/// Two stages of a pipeline, each given back by a commit of its own, and one commit for all: each
+/// covers what was issued before it.
+#[test]
+fn commits_cover_what_was_committed_before() {
+    let again = |barrier: &str| {
+        format!(
+            "@%p7 tcgen05.mma.cta_group::1.kind::f16 [%r28], %x10, %x11, %r10, %p5;
+             @%p7 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{barrier}];"
+        )
+    };
+    let body = |waits_for: &str| {
+        let wait = WAIT.replace("[barrier]", &format!("[{waits_for}]"));
+        mma_of_zeros(&format!(
+            "{} {wait} st.shared.b32 [%r20], %r3;",
+            again("last")
+        ))
+    };
+    let with_last = |text: String| {
+        text.replace(
+            ".shared .align 8 .b8 barrier[8];",
+            ".shared .align 8 .b8 barrier[8]; .shared .align 8 .b8 last[8];",
+        )
+        .replace(
+            "@%p7 mbarrier.init.shared.b64 [barrier], 1;",
+            "@%p7 mbarrier.init.shared.b64 [barrier], 1; @%p7 mbarrier.init.shared.b64 [last], 1;",
+        )
+    };
+    assert_eq!(findings(&with_last(body("last"))), [""; 0]);
+    let found = findings(&with_last(body("barrier")));
+    assert!(
+        found.iter().any(|finding| finding.contains("tcgen05.mma")),
+        "{found:?}"
     );
 }

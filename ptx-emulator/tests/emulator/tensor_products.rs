@@ -1,6 +1,7 @@
 //! `tcgen05.mma` of all kinds, layouts and shapes, against sums on the host. Values are such that
 //! sums are exact.
 
+use crate::common::launch;
 use crate::tensor_memory::{COMMIT, WAIT, columns_of_data, config, fill, run, text, text_of_group};
 use ptx_emulator::{LaunchConfig, LaunchError};
 
@@ -652,7 +653,7 @@ fn wrong_descriptors_are_faults() {
         );
         let mut data = [0; 64];
         let text = text(4096, 64, &body);
-        match ptx_emulator_launch(&text, &config(), &mut data) {
+        match launch(&text, &config(), &mut data) {
             Err(LaunchError::Fault(fault)) => fault.to_string(),
             other => panic!("{other:?}"),
         }
@@ -694,14 +695,6 @@ fn wrong_descriptors_are_faults() {
         assert!(found.contains(part), "{part}: {found}");
         assert!(found.contains("tcgen05.mma"), "{found}");
     }
-}
-
-fn ptx_emulator_launch(
-    text: &str,
-    config: &LaunchConfig,
-    data: &mut [u32],
-) -> Result<(), LaunchError> {
-    crate::common::launch(text, config, data)
 }
 
 /// A pair of blocks: each has half of A's rows and half of B's columns, and of D half of the rows.
@@ -767,7 +760,7 @@ fn a_pair_of_blocks_shares_an_mma() {
             cluster: Some([2, 1, 1]),
             ..LaunchConfig::new([2, 1, 1], [128, 1, 1])
         };
-        ptx_emulator_launch(&text, &config, &mut data).unwrap_or_else(|error| panic!("{error}"));
+        launch(&text, &config, &mut data).unwrap_or_else(|error| panic!("{error}"));
         for block in 0..2 {
             let d = &data[first + block * 128 * columns..];
             for row in 0..half {
@@ -785,5 +778,56 @@ fn a_pair_of_blocks_shares_an_mma() {
                 }
             }
         }
+    }
+}
+
+/// The lowest bit of the rank in an address of shared memory leads to the other block of a pair.
+#[test]
+fn addresses_of_pairs_have_the_rank_of_their_block() {
+    let sync = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
+    let body = format!(
+        ".shared .align 8 .b8 barrier[8]; .shared .align 8 .b8 words[512];
+         .extern .shared .align 16 .b8 dynamic[];
+         setp.eq.u32 %p7, %thread, 0; setp.ne.u32 %p6, %thread, %thread;
+         mov.u32 %r20, %cluster_ctarank; mov.u32 %r1, barrier; and.b32 %r19, %r20, 1;
+         @%p7 mbarrier.init.shared.b64 [%r1], 2;
+         @%p6 tcgen05.commit.cta_group::2.mbarrier::arrive::one.b64 [%r1];
+         {sync}
+         and.b32 %r2, %r1, 0xfeffffff;
+         @%p7 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];
+         setp.ne.u32 %p1, %r19, 0; @%p1 bra PASSED;
+         {WAIT}
+         PASSED:
+         getctarank.shared::cluster.u32 %r5, %r2;
+         xor.b32 %r3, %r1, 0x01000000; getctarank.shared::cluster.u32 %r6, %r3;
+         mapa.shared::cluster.u32 %r7, %r1, %r20; setp.eq.u32 %p2, %r7, %r1;
+         cvt.u64.u32 %x1, %r1; cvta.shared.u64 %x2, %x1; isspacep.shared %p3, %x2;
+         mov.u32 %r8, words; mad.lo.u32 %r8, %thread, 8, %r8; cvt.u64.u32 %x3, %r8;
+         add.u32 %r9, %thread, 100; st.shared.b32 [%r8], %r9; ld.shared.b32 %r10, [%x3];
+         cvta.shared.u64 %x4, %x3; ld.b32 %r11, [%x4]; atom.shared.add.u32 %r12, [%r8], 5;
+         mov.u32 %r13, dynamic; mad.lo.u32 %r13, %thread, 4, %r13;
+         st.shared.b32 [%r13], %r9; ld.shared.b32 %r14, [%r13]; st.shared.b32 [words+4], %r9;
+         and.pred %p2, %p2, %p3; selp.b32 %r15, 1, 0, %p2;
+         mov.u32 %r16, %ctaid.x; mad.lo.u32 %r16, %r16, 32, %thread;
+         mad.wide.u32 %x5, %r16, 32, %base;
+         st.global.v4.b32 [%x5], {{%r5, %r6, %r15, %r10}};
+         st.global.v4.b32 [%x5+16], {{%r11, %r12, %r14, %r20}};
+         {sync}"
+    );
+    let text = crate::common::module(&body).replace(
+        ".version 8.0\n.target sm_80",
+        ".version 8.8\n.target sm_100a",
+    );
+    let config = LaunchConfig {
+        cluster: Some([4, 1, 1]),
+        dynamic_shared_bytes: 128,
+        ..LaunchConfig::new([8, 1, 1], [32, 1, 1])
+    };
+    let mut data = vec![0; 8 * 8 * 32];
+    launch(&text, &config, &mut data).unwrap_or_else(|error| panic!("{error}"));
+    for (at, found) in data.chunks_exact(8).enumerate() {
+        let (rank, value) = (at as u32 / 32 % 4, at as u32 % 32 + 100);
+        let wanted = [rank & !1, rank ^ 1, 1, value, value, value, value, rank];
+        assert_eq!(found, wanted, "{at}");
     }
 }
