@@ -90,12 +90,18 @@ pub enum TensorElement {
     F32,
     F64,
     Bf16,
+    /// Of 4 bits, sixteen in 8 bytes.
+    U4,
+    /// The same, with 8 bytes of padding behind each sixteen in shared memory.
+    U4Padded,
+    /// Of 6 bits, sixteen in 12 bytes, with 4 bytes of padding in shared memory.
+    U6Padded,
 }
 
 impl TensorElement {
     /// By their numbers in the PTX ISA ("tensormap.replace"). Number 8, f32 with subnormals
-    /// flushed, can be copied alone.
-    const ALL: [TensorElement; 11] = [
+    /// flushed, can be copied alone, and so can tf32, numbers 11 and 12.
+    const ALL: [TensorElement; 16] = [
         TensorElement::U8,
         TensorElement::U16,
         TensorElement::U32,
@@ -107,6 +113,11 @@ impl TensorElement {
         TensorElement::Bits,
         TensorElement::F64,
         TensorElement::Bf16,
+        TensorElement::Bits,
+        TensorElement::Bits,
+        TensorElement::U4,
+        TensorElement::U4Padded,
+        TensorElement::U6Padded,
     ];
 
     /// The type in which a reduction works; none where the elements have no such reduction.
@@ -121,7 +132,12 @@ impl TensorElement {
             TensorElement::F32 => Type::F32,
             TensorElement::F64 => Type::F64,
             TensorElement::Bf16 => Type::Bf16,
-            TensorElement::Bits | TensorElement::U8 | TensorElement::U16 => return None,
+            TensorElement::Bits
+            | TensorElement::U8
+            | TensorElement::U16
+            | TensorElement::U4
+            | TensorElement::U4Padded
+            | TensorElement::U6Padded => return None,
         };
         let exists = match function {
             Add => true,
@@ -136,7 +152,10 @@ impl TensorElement {
     fn bytes(self) -> u8 {
         match self {
             TensorElement::Bits => 4,
-            TensorElement::U8 => 1,
+            TensorElement::U8
+            | TensorElement::U4
+            | TensorElement::U4Padded
+            | TensorElement::U6Padded => 1,
             TensorElement::U16 | TensorElement::F16 | TensorElement::Bf16 => 2,
             TensorElement::U32 | TensorElement::S32 | TensorElement::F32 => 4,
             TensorElement::U64 | TensorElement::S64 | TensorElement::F64 => 8,
@@ -297,6 +316,49 @@ impl TensorMap {
             _ => return refused(),
         }
         Ok(bytes)
+    }
+
+    /// The map and the first coordinates of a copy in units of whole bytes: of elements that are
+    /// narrower in bytes, or in the words of shared memory, sixteen elements in four words. Or what
+    /// is wrong with them.
+    pub(crate) fn in_whole_bytes(
+        mut self,
+        mut start: Vec<i32>,
+    ) -> Result<(TensorMap, Vec<i32>), String> {
+        let (elements, units, bytes) = match self.element {
+            TensorElement::U4 => (2, 1, 1),
+            TensorElement::U4Padded | TensorElement::U6Padded => (16, 4, 4),
+            _ => return Ok((self, start)),
+        };
+        let (extent, of_box) = (self.extents[0], self.box_extents[0]);
+        let first = start.first().copied().unwrap_or(0);
+        let is_whole = extent.is_multiple_of(elements)
+            && u64::from(of_box).is_multiple_of(elements)
+            && i64::from(first) % elements as i64 == 0;
+        if !is_whole {
+            return Err(format!(
+                "a tensor map of {:?} elements with an extent of {extent}, a box of {of_box} and a \
+                 first coordinate of {first}: they must be multiples of {elements}",
+                self.element
+            ));
+        }
+        self.extents[0] = extent / elements * units;
+        self.box_extents[0] = (u64::from(of_box) / elements * units) as u16;
+        self.element_bytes = bytes;
+        if let Some(first) = start.first_mut() {
+            *first = *first / elements as i32 * units as i32;
+        }
+        Ok((self, start))
+    }
+
+    /// Where a unit of a row lies in global memory; none of what is padding.
+    pub(crate) fn offset_in_row(&self, at: u64) -> Option<u64> {
+        let words = match self.element {
+            TensorElement::U4Padded => 2,
+            TensorElement::U6Padded => 3,
+            _ => return Some(at.wrapping_mul(u64::from(self.element_bytes))),
+        };
+        (at % 4 < words).then(|| 4 * (at / 4 * words + at % 4))
     }
 
     /// Bytes of a box.

@@ -31,7 +31,7 @@ pub(crate) struct Peer {
     pub(super) barriers: Vec<BarrierState>,
     awaited: Vec<AwaitedCopy>,
     bulk: VecDeque<PendingBulk>,
-    tensor: Option<Box<TensorMemory>>,
+    pub(super) tensor: Option<Box<TensorMemory>>,
     /// Of a block that is a cluster of its own.
     cluster_barrier: ClusterBarrier,
     pub(super) block: [u32; 3],

@@ -221,7 +221,13 @@ impl<O: EventSink> Worker<'_, '_, O> {
             .collect();
         for ((lane, data, kind), repeats) in wanted.into_iter().zip(repeats) {
             let region = match data {
-                Region::Box(_, start) => Region::Box(self.tensor_map(others[lane], lane)?, start),
+                Region::Box(_, start) => {
+                    let map = self.tensor_map(others[lane], lane)?;
+                    let (map, start) = map
+                        .in_whole_bytes(start)
+                        .map_err(|message| bad(message, lane))?;
+                    Region::Box(map, start)
+                }
                 other => other,
             };
             let reduction = reduction(copy.reduction, &region, lane)?;
@@ -734,11 +740,11 @@ fn place(map: &TensorMap, start: &[i32], mut element: u64, loads: bool) -> Optio
         if at >= end {
             return None;
         }
-        let stride = match dimension {
-            0 => u64::from(map.element_bytes),
-            _ => map.strides[dimension - 1],
+        let offset = match dimension {
+            0 => map.offset_in_row(at)?,
+            _ => at.wrapping_mul(map.strides[dimension - 1]),
         };
-        address = address.wrapping_add(at.wrapping_mul(stride));
+        address = address.wrapping_add(offset);
     }
     Some(address)
 }

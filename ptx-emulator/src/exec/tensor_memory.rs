@@ -88,7 +88,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             }
             TensorAction::Move(moved) => {
                 self.whole_warp(mask)?;
-                self.move_words(index, at, moved)?;
+                self.move_words(index, at, moved, info)?;
             }
             _ => self.issue(index, at, instruction, info)?,
         }
@@ -232,9 +232,12 @@ impl<O: EventSink> Worker<'_, '_, O> {
     }
 
     /// `ld` and `st`.
-    fn move_words(&mut self, index: usize, at: usize, moved: &TensorMove) -> Outcome {
+    fn move_words(&mut self, index: usize, at: usize, moved: &TensorMove, info: u32) -> Outcome {
         let addresses = self.tensor_addresses(index, at, &moved.address);
         let place = TensorAddress::of(self.uniform(&addresses)?);
+        if O::ASYNC_ACCESSES {
+            self.observe_unfinished(index, moved, place, info);
+        }
         let split = self.warps[index].splits[at];
         let frame = self.warps[index].frames[split.frame as usize];
         let tensor = self.tensor.get_or_insert_default();

@@ -201,6 +201,20 @@ pub enum Event<'a> {
         /// Address of the mbarrier, as in [`Event::PhaseComplete`].
         address: u64,
     },
+    /// A warp moves words from or to tensor memory while an asynchronous operation on them, which a
+    /// thread has issued, is not complete.
+    TensorConflict {
+        /// The warp.
+        warp: &'a WarpContext<'a>,
+        /// The instruction that moves them.
+        id: InstructionId,
+        /// The instruction that has issued the operation.
+        other: InstructionId,
+        /// Index in the grid of the block that has issued it.
+        block: [u32; 3],
+        /// The thread that has issued it, in the linear order of its block.
+        thread: u32,
+    },
     /// Lanes are about to execute a fence (`fence`, `membar`) of any kind.
     Fence {
         /// The warp.
@@ -306,7 +320,8 @@ impl Event<'_> {
             Event::Access { .. } | Event::EndedBlockAccess { .. } => Interest::ACCESS,
             Event::AsyncAccess { .. }
             | Event::WarpgroupWait { .. }
-            | Event::TensorCommit { .. } => Interest::ASYNC_ACCESS,
+            | Event::TensorCommit { .. }
+            | Event::TensorConflict { .. } => Interest::ASYNC_ACCESS,
             Event::Fence { .. } => Interest::FENCE,
             Event::PhaseComplete { .. } => Interest::PHASE,
             Event::Branch { .. } => Interest::BRANCH,
@@ -342,7 +357,8 @@ impl Interest {
     pub const PREDICATED_OFF: Interest = Interest(1 << 4);
     /// [`Event::Access`] and [`Event::EndedBlockAccess`].
     pub const ACCESS: Interest = Interest(1 << 5);
-    /// [`Event::AsyncAccess`], [`Event::WarpgroupWait`] and [`Event::TensorCommit`].
+    /// [`Event::AsyncAccess`], [`Event::WarpgroupWait`], [`Event::TensorCommit`] and
+    /// [`Event::TensorConflict`].
     pub const ASYNC_ACCESS: Interest = Interest(1 << 6);
     /// [`Event::Fence`].
     pub const FENCE: Interest = Interest(1 << 7);

@@ -398,3 +398,29 @@ fn commits_cover_what_was_committed_before() {
         "{found:?}"
     );
 }
+
+#[test]
+fn words_of_an_mma_that_is_not_complete_are_a_race() {
+    let load = columns_of_data(false, 8, 1024);
+    assert_eq!(findings(&mma_of_zeros(&format!("{WAIT} {load}"))), [""; 0]);
+    let found = findings(&mma_of_zeros(&format!("{load} {WAIT}")));
+    // One for each load of a column.
+    let [finding, ..] = &found[..] else {
+        panic!("nothing is found");
+    };
+    assert_eq!(found.len(), 8, "{found:?}");
+    for part in [
+        "racecheck: kernel `test`: race between threads of a block",
+        "words of tensor memory: the operation is not complete",
+        "tcgen05.mma",
+        "tcgen05.ld",
+    ] {
+        assert!(finding.contains(part), "{part}: {finding}");
+    }
+    // Columns beside D.
+    let beside = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r29+8];";
+    assert_eq!(
+        findings(&mma_of_zeros(&format!("{beside} {WAIT}"))),
+        [""; 0]
+    );
+}

@@ -41,10 +41,8 @@ pub(super) fn check(
     warp: u32,
 ) -> Result<(), String> {
     let first = 32 * (warp % 4);
-    let (lanes, allowed): (u32, &[u32]) = match moved.shape {
-        TensorShape::Lanes32 => (32, &[0]),
-        _ => (16, &[0, 16]),
-    };
+    let lanes = lanes(moved.shape);
+    let allowed: &[u32] = if lanes == 32 { &[0] } else { &[0, 16] };
     if !allowed.iter().any(|lane| first + lane == at.lane) {
         return Err(format!(
             "warp {warp} accesses lane {} of tensor memory: it may access those from {first} on, \
@@ -53,20 +51,31 @@ pub(super) fn check(
             allowed.iter().map(|lane| first + lane).collect::<Vec<_>>()
         ));
     }
-    let times = 1 + u32::from(moved.packs);
-    let count = moved.registers.len() as u32;
+    areas(moved, at)
+        .into_iter()
+        .try_for_each(|(at, columns)| memory.check(at, lanes, columns))
+}
+
+/// Lanes that a move reaches from its address on.
+pub(super) fn lanes(shape: TensorShape) -> u32 {
+    match shape {
+        TensorShape::Lanes32 => 32,
+        _ => 16,
+    }
+}
+
+/// Where a move reaches columns, and how many.
+pub(super) fn areas(moved: &TensorMove, at: TensorAddress) -> Vec<(TensorAddress, u32)> {
+    let count = moved.registers.len() as u32 * (1 + u32::from(moved.packs));
     match moved.shape {
-        TensorShape::Lanes32 => memory.check(at, lanes, times * count),
-        TensorShape::Lanes16(columns) => {
-            memory.check(at, lanes, times * count / (columns / 2) * columns)
-        }
+        TensorShape::Lanes32 => vec![(at, count)],
+        TensorShape::Lanes16(columns) => vec![(at, count / (columns / 2) * columns)],
         TensorShape::Halves(distance) => {
             let second = TensorAddress {
                 column: at.column.saturating_add(distance),
                 ..at
             };
-            memory.check(at, lanes, times * count)?;
-            memory.check(second, lanes, times * count)
+            vec![(at, count), (second, count)]
         }
     }
 }
