@@ -42,11 +42,35 @@ pub(crate) fn resolve_cluster(address: u64, own: u32) -> u64 {
     }
 }
 
+/// In place of the own rank: addresses have the rank of every block, their own too.
+///
+/// On a GPU all addresses of shared memory in a cluster have the rank of their block above bit 24,
+/// and kernels for pairs of blocks find the same place in the other block of the pair by that bit.
+/// Programs that name pairs (`.cta_group::2`) get such addresses; with others an address of the own
+/// block is an offset, which is faster. A rank is two too high, so that it differs from none.
+pub(crate) const WITH_RANKS: u64 = u64::MAX;
+const FIRST_RANK: u64 = 2;
+
+/// An offset in the shared memory of the block of a rank, as programs with ranks use it.
+pub(crate) fn with_rank(address: u64, rank: u64) -> u64 {
+    rank.wrapping_add(FIRST_RANK) << RANK_SHIFT | address
+}
+
+/// As [`resolve_cluster`], of a program with ranks.
+pub(crate) fn resolve_with_rank(address: u64, own: u32) -> u64 {
+    let (rank, at) = of_cluster(address);
+    match rank {
+        0 => cluster_address(own, at),
+        _ => rank.wrapping_sub(FIRST_RANK) << RANK_SHIFT | at,
+    }
+}
+
 /// `mapa`: the address, as programs use it, of the same offset in a block. It may be a generic one.
 pub(crate) fn map_to_block(address: u64, rank: u64, own: u64) -> u64 {
     // No cluster has a block of this rank.
     const NONE: u64 = 0xfe;
     let above = match rank == own {
+        _ if own == WITH_RANKS => rank.min(NONE) + FIRST_RANK,
         true => 0,
         false => rank.min(NONE) + 1,
     };
@@ -56,9 +80,11 @@ pub(crate) fn map_to_block(address: u64, rank: u64, own: u64) -> u64 {
 
 /// `getctarank`.
 pub(crate) fn rank_of_address(address: u64, own: u64) -> u64 {
-    ((address & (WINDOW - 1)) >> RANK_SHIFT)
-        .checked_sub(1)
-        .unwrap_or(own)
+    let rank = (address & (WINDOW - 1)) >> RANK_SHIFT;
+    match own {
+        WITH_RANKS => rank.saturating_sub(FIRST_RANK),
+        _ => rank.checked_sub(1).unwrap_or(own),
+    }
 }
 
 /// First address of a space's window, and the address after its last one.

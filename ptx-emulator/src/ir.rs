@@ -15,6 +15,7 @@ mod memory;
 mod micro_op;
 mod symbols;
 mod system;
+mod tensor_memory;
 mod texture;
 
 pub(crate) use asynchronous::{
@@ -42,6 +43,10 @@ pub use memory::{AccessKind, Space};
 pub(crate) use micro_op::{Code, MicroOp, Written as WrittenRows};
 pub(crate) use symbols::{FunctionSymbol, Label, NamedRegister, Symbols, Written};
 pub(crate) use system::{SystemCall, SystemFunction};
+pub(crate) use tensor_memory::{
+    CopyLanes, TensorA, TensorAction, TensorCopy, TensorInstruction, TensorKind, TensorMma,
+    TensorMove, TensorShape,
+};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
 use ptx_syntax::ast::{LineTable, Variable};
@@ -360,6 +365,8 @@ pub(crate) struct Program {
     /// these by one event.
     pub groups: Vec<Vec<GroupedLoad>>,
     pub shared: Vec<SharedVariable>,
+    /// Whether addresses of shared memory have the rank of their block.
+    pub has_ranks: bool,
     /// Bytes of static shared memory, with what the system reserves.
     pub static_shared: u32,
     /// The same without it.

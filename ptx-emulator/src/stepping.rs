@@ -104,6 +104,8 @@ pub enum LaneState {
     Cluster,
     /// They wait for MMAs of the other warps of their warpgroup (`wgmma.wait_group`).
     Warpgroup,
+    /// They wait for columns of tensor memory (`tcgen05.alloc`).
+    TensorColumns,
 }
 
 /// Lanes of a warp that are at one instruction.

@@ -27,8 +27,9 @@ const STRIDES: usize = 16 + 8 * MAX_TENSOR_RANK;
 const BOXES: usize = STRIDES + 8 * (MAX_TENSOR_RANK - 1);
 const END: usize = BOXES + 2 * MAX_TENSOR_RANK;
 
-/// How 16-byte chunks of a box are permuted in shared memory: the bits of the address that select a
-/// chunk are combined, by exclusive or, with those above bit 6.
+/// How chunks of a box are permuted in shared memory: the bits of the address that select a chunk
+/// are combined, by exclusive or, with those above bit 6. Chunks have 16 bytes unless another
+/// number is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TensorSwizzle {
     /// Rows as they are.
@@ -40,19 +41,25 @@ pub enum TensorSwizzle {
     Bytes64,
     /// Within 128 bytes.
     Bytes128,
+    /// Within 128 bytes, 32 of them at a time.
+    Bytes128By32,
 }
 
 impl TensorSwizzle {
-    const ALL: [TensorSwizzle; 4] = [
+    const ALL: [TensorSwizzle; 5] = [
         TensorSwizzle::None,
         TensorSwizzle::Bytes32,
         TensorSwizzle::Bytes64,
         TensorSwizzle::Bytes128,
+        TensorSwizzle::Bytes128By32,
     ];
 
     /// The address of a byte of an unswizzled tile.
     pub(crate) fn apply(self, address: u64) -> u64 {
-        address ^ ((address >> 7) & (self.span() / 16 - 1)) << 4
+        match self {
+            TensorSwizzle::Bytes128By32 => address ^ (address >> 7 & 3) << 5,
+            _ => address ^ ((address >> 7) & (self.span() / 16 - 1)) << 4,
+        }
     }
 
     /// Bytes within which chunks are permuted.
@@ -61,7 +68,7 @@ impl TensorSwizzle {
             TensorSwizzle::None => 16,
             TensorSwizzle::Bytes32 => 32,
             TensorSwizzle::Bytes64 => 64,
-            TensorSwizzle::Bytes128 => 128,
+            TensorSwizzle::Bytes128 | TensorSwizzle::Bytes128By32 => 128,
         }
     }
 }
@@ -83,12 +90,18 @@ pub enum TensorElement {
     F32,
     F64,
     Bf16,
+    /// Of 4 bits, sixteen in 8 bytes.
+    U4,
+    /// The same, with 8 bytes of padding behind each sixteen in shared memory.
+    U4Padded,
+    /// Of 6 bits, sixteen in 12 bytes, with 4 bytes of padding in shared memory.
+    U6Padded,
 }
 
 impl TensorElement {
     /// By their numbers in the PTX ISA ("tensormap.replace"). Number 8, f32 with subnormals
-    /// flushed, can be copied alone.
-    const ALL: [TensorElement; 11] = [
+    /// flushed, can be copied alone, and so can tf32, numbers 11 and 12.
+    const ALL: [TensorElement; 16] = [
         TensorElement::U8,
         TensorElement::U16,
         TensorElement::U32,
@@ -100,6 +113,11 @@ impl TensorElement {
         TensorElement::Bits,
         TensorElement::F64,
         TensorElement::Bf16,
+        TensorElement::Bits,
+        TensorElement::Bits,
+        TensorElement::U4,
+        TensorElement::U4Padded,
+        TensorElement::U6Padded,
     ];
 
     /// The type in which a reduction works; none where the elements have no such reduction.
@@ -114,7 +132,12 @@ impl TensorElement {
             TensorElement::F32 => Type::F32,
             TensorElement::F64 => Type::F64,
             TensorElement::Bf16 => Type::Bf16,
-            TensorElement::Bits | TensorElement::U8 | TensorElement::U16 => return None,
+            TensorElement::Bits
+            | TensorElement::U8
+            | TensorElement::U16
+            | TensorElement::U4
+            | TensorElement::U4Padded
+            | TensorElement::U6Padded => return None,
         };
         let exists = match function {
             Add => true,
@@ -129,7 +152,10 @@ impl TensorElement {
     fn bytes(self) -> u8 {
         match self {
             TensorElement::Bits => 4,
-            TensorElement::U8 => 1,
+            TensorElement::U8
+            | TensorElement::U4
+            | TensorElement::U4Padded
+            | TensorElement::U6Padded => 1,
             TensorElement::U16 | TensorElement::F16 | TensorElement::Bf16 => 2,
             TensorElement::U32 | TensorElement::S32 | TensorElement::F32 => 4,
             TensorElement::U64 | TensorElement::S64 | TensorElement::F64 => 8,
@@ -272,7 +298,7 @@ impl TensorMap {
             MapField::Rank if value < MAX_TENSOR_RANK as u64 => set(END, &[value as u8 + 1]),
             MapField::ElementStride if value == 1 => {}
             MapField::Interleave | MapField::SwizzleAtomicity | MapField::Fill if value == 0 => {}
-            MapField::Swizzle if value < TensorSwizzle::ALL.len() as u64 => {
+            MapField::Swizzle if value <= TensorSwizzle::Bytes128 as u64 => {
                 set(END + 2, &[value as u8]);
             }
             MapField::ElementType => match TensorElement::ALL.get(value as usize) {
@@ -290,6 +316,49 @@ impl TensorMap {
             _ => return refused(),
         }
         Ok(bytes)
+    }
+
+    /// The map and the first coordinates of a copy in units of whole bytes: of elements that are
+    /// narrower in bytes, or in the words of shared memory, sixteen elements in four words. Or what
+    /// is wrong with them.
+    pub(crate) fn in_whole_bytes(
+        mut self,
+        mut start: Vec<i32>,
+    ) -> Result<(TensorMap, Vec<i32>), String> {
+        let (elements, units, bytes) = match self.element {
+            TensorElement::U4 => (2, 1, 1),
+            TensorElement::U4Padded | TensorElement::U6Padded => (16, 4, 4),
+            _ => return Ok((self, start)),
+        };
+        let (extent, of_box) = (self.extents[0], self.box_extents[0]);
+        let first = start.first().copied().unwrap_or(0);
+        let is_whole = extent.is_multiple_of(elements)
+            && u64::from(of_box).is_multiple_of(elements)
+            && i64::from(first) % elements as i64 == 0;
+        if !is_whole {
+            return Err(format!(
+                "a tensor map of {:?} elements with an extent of {extent}, a box of {of_box} and a \
+                 first coordinate of {first}: they must be multiples of {elements}",
+                self.element
+            ));
+        }
+        self.extents[0] = extent / elements * units;
+        self.box_extents[0] = (u64::from(of_box) / elements * units) as u16;
+        self.element_bytes = bytes;
+        if let Some(first) = start.first_mut() {
+            *first = *first / elements as i32 * units as i32;
+        }
+        Ok((self, start))
+    }
+
+    /// Where a unit of a row lies in global memory; none of what is padding.
+    pub(crate) fn offset_in_row(&self, at: u64) -> Option<u64> {
+        let words = match self.element {
+            TensorElement::U4Padded => 2,
+            TensorElement::U6Padded => 3,
+            _ => return Some(at.wrapping_mul(u64::from(self.element_bytes))),
+        };
+        (at % 4 < words).then(|| 4 * (at / 4 * words + at % 4))
     }
 
     /// Bytes of a box.

@@ -19,7 +19,7 @@ fn tensor_map(
         return Err(Code::INVALID_VALUE);
     }
     let element_bytes = match kind {
-        0 => 1,
+        0 | 13..=15 => 1,
         1 | 6 | 9 => 2,
         2 | 3 | 7 | 10..=12 => 4,
         4 | 5 | 8 => 8,
@@ -36,6 +36,9 @@ fn tensor_map(
         7 => TensorElement::F32,
         8 => TensorElement::F64,
         9 => TensorElement::Bf16,
+        13 => TensorElement::U4,
+        14 => TensorElement::U4Padded,
+        15 => TensorElement::U6Padded,
         _ => TensorElement::Bits,
     };
     let swizzle = match swizzle {
@@ -43,6 +46,7 @@ fn tensor_map(
         1 => TensorSwizzle::Bytes32,
         2 => TensorSwizzle::Bytes64,
         3 => TensorSwizzle::Bytes128,
+        4 => TensorSwizzle::Bytes128By32,
         _ => return Err(Code::NOT_SUPPORTED),
     };
     let box_extent = |index| match boxes.at(index)? {

@@ -41,7 +41,7 @@ fn what_is_wrong_has_the_drivers_code() {
     );
     assert_eq!(load(&ADD.replace("sm_70", "sm_100")).0, 218);
     // An instruction that is refused with a reason concerns the kernel that has it alone.
-    let refused = ".visible .entry refused() { tcgen05.wait::ld.sync.aligned; ret; }";
+    let refused = ".visible .entry refused() { tcgen05.shift.cta_group::1.down [0]; ret; }";
     let (code, module) = load(&format!("{ADD}\n{refused}\n"));
     assert_eq!(code, 0);
     assert_eq!(function(module, c"refused").0, 801);

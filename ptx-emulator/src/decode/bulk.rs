@@ -140,7 +140,7 @@ impl Builder<'_, '_> {
             }
             _ => return Err("wrong number of operands".into()),
         };
-        self.end_in_bulk_copy(direction, data, shared, reduction)
+        self.end_in_bulk_copy(direction, data, (shared, false), reduction)
     }
 
     /// `cp[.reduce].async.bulk.tensor.Nd.dst.src…`
@@ -165,6 +165,11 @@ impl Builder<'_, '_> {
         let loads = mods.take("shared::cluster") || mods.rest().first() == Some(&"shared::cta");
         mods.take("shared::cta");
         if !mods.take("global") || loads && reduces {
+            return Err(Failure::Unknown);
+        }
+        let pair = mods.take("cta_group::2");
+        let has_group = mods.take("cta_group::1") || pair;
+        if has_group && !loads {
             return Err(Failure::Unknown);
         }
         let completion = if loads { TO_BARRIER } else { "bulk_group" };
@@ -196,7 +201,7 @@ impl Builder<'_, '_> {
             BulkDirection::Store => Space::Shared,
         };
         let shared = self.address(shared, space)?;
-        self.end_in_bulk_copy(direction, data, shared, reduction)
+        self.end_in_bulk_copy(direction, data, (shared, pair), reduction)
     }
 
     /// `[map, {x, y}]`
@@ -228,11 +233,11 @@ impl Builder<'_, '_> {
         ))
     }
 
-    fn end_in_bulk_copy(
+    pub(super) fn end_in_bulk_copy(
         &mut self,
         direction: BulkDirection,
         data: BulkData,
-        shared: crate::ir::Address,
+        (shared, pair): (crate::ir::Address, bool),
         reduction: Reduction,
     ) -> Outcome {
         self.under_guard(|this| {
@@ -242,6 +247,7 @@ impl Builder<'_, '_> {
                 data,
                 shared,
                 reduction,
+                pair,
                 next,
             };
             this.end_block(Terminator::BulkCopy(Box::new(copy)), true, next);
@@ -294,7 +300,7 @@ impl Builder<'_, '_> {
         };
         let to = self.address(to, Space::Cluster)?;
         let data = BulkData::Values(values, ty.bytes());
-        self.end_in_bulk_copy(direction, data, to, reduction)
+        self.end_in_bulk_copy(direction, data, (to, false), reduction)
     }
 
     /// `tensormap.replace.tile.field.space.b1024.type [map][, ordinal], value` and

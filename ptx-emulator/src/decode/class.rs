@@ -18,6 +18,7 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
         "wmma" => InstructionClass::Load,
         "wgmma" if modifiers.first() == Some(&"mma_async") => InstructionClass::Tensor,
         "wgmma" => InstructionClass::Barrier,
+        "tcgen05" => class_of_tensor_memory(modifiers),
         "cp" => class_of_copy(modifiers),
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => InstructionClass::Warp,
         "setp" | "set" | "selp" | "slct" | "testp" => InstructionClass::Compare,
@@ -38,6 +39,18 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
             }
             _ => InstructionClass::Integer,
         },
+    }
+}
+
+fn class_of_tensor_memory(modifiers: &[&str]) -> InstructionClass {
+    match modifiers.first() {
+        Some(&"mma") => InstructionClass::Tensor,
+        Some(&("ld" | "cp")) => InstructionClass::Load,
+        Some(&"st") => InstructionClass::Store,
+        Some(&("alloc" | "dealloc" | "relinquish_alloc_permit" | "shift")) => {
+            InstructionClass::Other
+        }
+        _ => InstructionClass::Barrier,
     }
 }
 

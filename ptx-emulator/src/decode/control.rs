@@ -428,6 +428,10 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn own_rank(&mut self) -> Register {
+        if self.program.has_ranks {
+            let own = Constant::Bits(crate::address_space::WITH_RANKS);
+            return Register::Reg64(self.reg64_constant(own));
+        }
         Register::Reg32(self.reg32_constant(Constant::Special(Special::ClusterRank)))
     }
 

@@ -511,6 +511,10 @@ impl Builder<'_, '_> {
         };
         let space = super::memory::take_space(&mut mods);
         mods.finish()?;
+        let space = match space {
+            Space::Shared if self.program.has_ranks => Space::Cluster,
+            space => space,
+        };
         let (start, end) = address_space::window(space).ok_or(Failure::Unknown)?;
         let from = self.reg64(from, Type::U64)?;
         let to = self.predicate_destination(to)?;

@@ -24,6 +24,7 @@ pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
         Terminator::Barrier(barrier) => ([Some(barrier.next), None], &[]),
         Terminator::BarrierObject(object) => ([Some(object.next), None], &[]),
         Terminator::BulkCopy(copy) => ([Some(copy.next), None], &[]),
+        Terminator::Tensor(instruction) => ([Some(instruction.next), None], &[]),
         Terminator::BulkWait { next, .. }
         | Terminator::WarpgroupWait { next, .. }
         | Terminator::ClusterArrive { next }
@@ -95,6 +96,7 @@ pub(super) fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
         Terminator::Barrier(barrier) => barrier.next = map(barrier.next),
         Terminator::BarrierObject(object) => object.next = map(object.next),
         Terminator::BulkCopy(copy) => copy.next = map(copy.next),
+        Terminator::Tensor(instruction) => instruction.next = map(instruction.next),
         Terminator::BulkWait { next, .. }
         | Terminator::WarpgroupWait { next, .. }
         | Terminator::ClusterArrive { next }

@@ -16,6 +16,7 @@ mod convert;
 mod function;
 mod grammar;
 mod groups;
+mod launch_control;
 mod layout;
 mod matrix;
 mod mbarrier;
@@ -34,6 +35,7 @@ mod surface;
 mod symbols;
 mod taken;
 mod tensor;
+mod tensor_memory;
 mod texture;
 mod used;
 mod video;
@@ -81,6 +83,7 @@ pub(crate) fn decode(
 ) -> Result<Program, KernelError> {
     let mut program = Program {
         symbols: for_stepping.then(Box::default),
+        has_ranks: module.names_pairs,
         ..Program::default()
     };
     let mut bodies = Bodies::new(tree, text, module, kernel);
@@ -397,14 +400,8 @@ impl Builder<'_, '_> {
                 base,
                 "multicast objects span several GPUs, and there is one here",
             ),
-            "tcgen05" => self.refuse(
-                base,
-                "tensor memory and the fifth generation of tensor cores (sm_100) are not emulated",
-            ),
-            "clusterlaunchcontrol" => self.refuse(
-                base,
-                "blocks that take over other blocks (sm_100) are not emulated",
-            ),
+            "tcgen05" => self.tensor_memory(mods, operands),
+            "clusterlaunchcontrol" => self.launch_control(mods, operands),
             "tex" => self.texture_fetch(mods, operands),
             "tld4" => self.texture_gather(mods, operands),
             "txq" | "suq" => self.image_query(mods, operands),

@@ -25,6 +25,8 @@ pub(crate) struct ModuleNames {
     pub(super) unnoted_shared: Vec<u32>,
     /// Whether any name begins as those of registers do.
     pub(super) any_percent: bool,
+    /// Whether an instruction is one of a pair of blocks.
+    pub(super) names_pairs: bool,
     /// Found when a kernel with indirect calls asks for it: every body has to be read for it.
     taken: OnceLock<Box<[u32]>>,
 }
@@ -112,6 +114,8 @@ impl ModuleNames {
             .chain(names.shared.keys())
             .chain(numbered);
         names.any_percent = all.any(|name| name.starts_with('%'));
+        // They came with compute capability 10.0.
+        names.names_pairs = tree.target.starts_with("sm_1") && text.contains(".cta_group::2");
         names
     }
 

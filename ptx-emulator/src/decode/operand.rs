@@ -225,6 +225,13 @@ impl<'p> Builder<'_, 'p> {
         ty: Type,
     ) -> Result<Register, Failure> {
         match self.resolve(name)? {
+            Binding::Shared { offset } if self.program.has_ranks => {
+                let offset = i64::from(offset).wrapping_add(addend);
+                self.constant(Constant::OwnShared(false, offset), ty)
+            }
+            Binding::DynamicShared if self.program.has_ranks => {
+                self.constant(Constant::OwnShared(true, addend), ty)
+            }
             Binding::Shared { offset } => {
                 let bits = (i64::from(offset).wrapping_add(addend)) as u64;
                 self.constant(Constant::Bits(bits), ty)
@@ -348,6 +355,11 @@ impl<'p> Builder<'_, 'p> {
         }
     }
 
+    /// Whether an address in a space has the rank of the block, whose own it is.
+    fn has_rank(&self, space: Space) -> bool {
+        self.program.has_ranks && space == Space::Shared
+    }
+
     /// `[base+offset]`
     pub(crate) fn address(&mut self, operand: &Operand, space: Space) -> Result<Address, Failure> {
         let (base, offset) = match *operand {
@@ -366,15 +378,18 @@ impl<'p> Builder<'_, 'p> {
                     base,
                     offset,
                     offsets: 0,
+                    has_rank: self.has_rank(space),
                 });
             }
             _ => return Err("expected an address in brackets".into()),
         };
+        let has_rank = self.has_rank(space);
         let plain = |base, offset| Address {
             space,
             base,
             offset,
             offsets: 0,
+            has_rank,
         };
         let Some(name) = base else {
             return Ok(plain(AddressBase::None, offset));
@@ -384,11 +399,13 @@ impl<'p> Builder<'_, 'p> {
         }
         let binding = self.resolve(name)?;
         let space = own_space(space, &binding);
+        let has_rank = self.has_rank(space);
         let plain = |base, offset| Address {
             space,
             base,
             offset,
             offsets: 0,
+            has_rank,
         };
         Ok(match binding {
             Binding::Register(Register::Reg32(reg), _) => plain(AddressBase::Reg32(reg), offset),

@@ -3,7 +3,7 @@
 use crate::ir::{
     AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkData, BulkDirection, Call,
     CallTarget, Level, MapAction, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register,
-    Terminator, TextureOp, Wgmma, WgmmaA,
+    TensorInstruction, Terminator, TextureOp, Wgmma, WgmmaA,
 };
 
 /// What an operation does with a register.
@@ -467,6 +467,7 @@ impl Visit<'_> {
                     }
                 }
             }
+            Terminator::Tensor(instruction) => self.tensor(instruction),
             Terminator::BulkWait { .. }
             | Terminator::WarpgroupWait { .. }
             | Terminator::ClusterArrive { .. }
@@ -475,6 +476,26 @@ impl Visit<'_> {
             | Terminator::Return
             | Terminator::Exit
             | Terminator::Trap => {}
+        }
+    }
+
+    fn tensor(&mut self, instruction: &mut TensorInstruction) {
+        use Role::{Define, Use};
+        for address in instruction.addresses() {
+            self.base(&mut address.base);
+        }
+        let (words, doubles, predicates) = instruction.sources();
+        for reg in words {
+            self.reg32(Use, reg);
+        }
+        for reg in doubles {
+            self.reg64(Use, reg);
+        }
+        for predicate in predicates {
+            self.predicate(Use, predicate);
+        }
+        for reg in instruction.destinations() {
+            self.reg32(Define, reg);
         }
     }
 

@@ -140,7 +140,7 @@ impl Builder<'_, '_> {
     }
 
     /// A predicate, or a constant one.
-    fn keep(&mut self, operand: &Operand) -> Result<Predicate, Failure> {
+    pub(super) fn keep(&mut self, operand: &Operand) -> Result<Predicate, Failure> {
         match operand {
             Operand::Integer(bits) => match self.constant(Constant::Bits(*bits), Type::Pred)? {
                 Register::Predicate(predicate) => Ok(predicate),

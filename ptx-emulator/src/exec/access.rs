@@ -28,6 +28,17 @@ pub(super) fn extend(value: u64, load: &Load) -> u64 {
     )
 }
 
+/// The lanes' addresses in the block's own shared memory, which have its rank.
+#[cold]
+#[inline(never)]
+fn without_rank(r: &Registers<'_>, address: &Address) -> [u64; LANES] {
+    let plain = Address {
+        has_rank: false,
+        ..*address
+    };
+    lane_addresses(r, 0, &plain).map(|address| address & ((1 << RANK_SHIFT) - 1))
+}
+
 /// The lanes' addresses before any translation; `local_base` is the start of the frame's local
 /// memory.
 #[inline(always)]
@@ -37,6 +48,9 @@ pub(super) fn lane_addresses(
     address: &Address,
 ) -> [u64; LANES] {
     let offset = address.offset as u64;
+    if address.has_rank {
+        return without_rank(r, address);
+    }
     match address.base {
         AddressBase::Reg64(reg) => {
             let base = &r.regs64[reg.0 as usize];
@@ -81,7 +95,7 @@ impl<O: EventSink> Run<'_, '_, O> {
                 (space, *to) = self.resolve_any(address, mask, self.addresses(address));
                 return space;
             }
-            (_, AddressBase::Reg64(reg)) => {
+            (_, AddressBase::Reg64(reg)) if !address.has_rank => {
                 let base = &self.r.regs64[reg.0 as usize];
                 for (to, base) in to.iter_mut().zip(base) {
                     *to = base.wrapping_add(offset);
@@ -380,6 +394,9 @@ impl<O: EventSink> Run<'_, '_, O> {
     ) -> Outcome {
         if store.release {
             fence(Ordering::SeqCst);
+        }
+        if space == Space::Cluster {
+            self.observe_ended(bytes, (mask, store.strong), addresses);
         }
         for lane in lanes(mask) {
             let address = addresses[lane];

@@ -165,6 +165,9 @@ impl<O: EventSink> Run<'_, '_, O> {
         let in_order = self.observer.strong_in_order() && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, kind, 16, (mask, true), &addresses);
+        if (space, kind) == (Space::Cluster, AccessKind::Store) {
+            self.observe_ended(16, (mask, true), &addresses);
+        }
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, 16, kind, lane)?;

@@ -321,6 +321,10 @@ impl<O: EventSink> Worker<'_, '_, O> {
                         block.terminator_info,
                         "wait for MMAs of the other warps of their warpgroup".to_string(),
                     ),
+                    State::Columns => (
+                        block.terminator_info,
+                        "wait for columns of tensor memory".to_string(),
+                    ),
                     State::Members { .. } => (
                         program.code.get(block.start as usize).map(|inst| inst.info),
                         "wait for the other lanes of its mask".to_string(),

@@ -13,6 +13,7 @@ use super::parked::{Activity, Halt, Patience};
 use super::run::RawFault;
 use super::stepping::Stepping;
 use super::tensor::PendingBulk;
+use super::tensor_memory::TensorMemory;
 use super::turn::{Round, Turn};
 use super::warp::Warp;
 use crate::aligned::Aligned;
@@ -37,6 +38,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) awaited: Vec<AwaitedCopy>,
     /// Bulk copies that have been issued.
     pub(super) bulk: VecDeque<PendingBulk>,
+    /// Its tensor memory, once it has used any.
+    pub(super) tensor: Option<Box<TensorMemory>>,
     pub(super) fuel: u64,
     pub(super) granted: u64,
     pub(super) clock_reads: u64,
@@ -86,6 +89,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
+            tensor: None,
             fuel: 0,
             granted: 0,
             clock_reads: 0,
@@ -182,6 +186,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
         self.shared.fill(0);
         self.awaited.clear();
         self.bulk.clear();
+        self.tensor = None;
         for barrier in &mut self.barriers {
             barrier.reset();
         }

@@ -14,6 +14,7 @@ use super::block::Worker;
 use super::mbarrier::AwaitedCopy;
 use super::run::{Outcome, RawFault};
 use super::tensor::PendingBulk;
+use super::tensor_memory::TensorMemory;
 use super::vector::LANES;
 use super::warp::{Split, State, Warp};
 use crate::address_space::OUTSIDE;
@@ -30,6 +31,7 @@ pub(crate) struct Peer {
     pub(super) barriers: Vec<BarrierState>,
     awaited: Vec<AwaitedCopy>,
     bulk: VecDeque<PendingBulk>,
+    pub(super) tensor: Option<Box<TensorMemory>>,
     /// Of a block that is a cluster of its own.
     cluster_barrier: ClusterBarrier,
     pub(super) block: [u32; 3],
@@ -44,6 +46,7 @@ impl Peer {
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
+            tensor: None,
             cluster_barrier: match launch.blocks_are_clusters() {
                 true => ClusterBarrier::new(count as usize),
                 false => ClusterBarrier::new(0),
@@ -60,6 +63,7 @@ impl Peer {
             barriers: Vec::new(),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
+            tensor: None,
             cluster_barrier: ClusterBarrier::new(0),
             block: [0; 3],
         }
@@ -166,6 +170,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
         std::mem::swap(&mut self.barriers, &mut peer.barriers);
         std::mem::swap(&mut self.awaited, &mut peer.awaited);
         std::mem::swap(&mut self.bulk, &mut peer.bulk);
+        std::mem::swap(&mut self.tensor, &mut peer.tensor);
         std::mem::swap(&mut self.block, &mut peer.block);
         if self.launch.blocks_are_clusters() {
             std::mem::swap(&mut self.cluster_barrier, &mut peer.cluster_barrier);
@@ -196,17 +201,30 @@ impl<O: EventSink> Worker<'_, '_, O> {
         }
     }
 
-    /// Executes a bulk load of any block of the cluster, its own first; whether there was one.
+    /// The same of any block of the cluster, its own first.
     pub(super) fn advance_any_bulk(&mut self) -> Result<bool, Box<Fault>> {
-        if self.advance_bulk()? {
+        if self.advance_own()? {
             return Ok(true);
         }
         for rank in self.cluster_ranks() {
-            if rank != self.rank && self.at_rank(rank, Self::advance_bulk)? {
+            if rank != self.rank && self.at_rank(rank, Self::advance_own)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Executes a bulk load of the block, or what it has issued on tensor memory; whether there was
+    /// anything.
+    pub(super) fn advance_own(&mut self) -> Result<bool, Box<Fault>> {
+        Ok(self.advance_bulk()? || self.tensor.is_some() && self.advance_tensor()?)
+    }
+
+    /// Whether a rank is that of another block of the cluster, all threads of which have exited.
+    pub(super) fn has_left(&self, rank: u64) -> bool {
+        let is_other = !self.launch.is_cooperative() && rank != u64::from(self.rank);
+        let peer = self.peers.get(rank as usize).filter(|_| is_other);
+        peer.is_some_and(|peer| !peer.is_running())
     }
 
     /// Whether the shared memory of the block of a rank may be accessed: the block exists and has

@@ -364,7 +364,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             // An observer that steps sees the blocks in turn.
             let goes_on = !self.observer.steps()
                 && (round.progress && (!round.spent || spent < MAX_SPENT_ROUNDS)
-                    || !round.progress && self.advance_bulk()?);
+                    || !round.progress && self.advance_own()?);
             spent = match round.spent {
                 true => spent + 1,
                 false => 0,
@@ -397,6 +397,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 false => self.switch_to(rank),
             }
             self.finish_all_stores()?;
+            self.finish_tensor()?;
         }
         Ok(())
     }

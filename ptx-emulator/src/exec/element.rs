@@ -5,10 +5,11 @@ use std::sync::MutexGuard;
 use super::cluster::Peer;
 use super::convert::truncate;
 use super::run::{Outcome, RawFault, Run};
+use super::vector::{LANES, collect};
 use crate::address_space::{CONST_BASE, GLOBAL_BASE, OUTSIDE, of_cluster};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, Space};
-use crate::observer::EventSink;
+use crate::observer::{Event, EventSink};
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
 pub(super) fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
@@ -88,7 +89,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         } else {
             let in_bounds = match space {
                 Space::Shared => inside(self.launch.shared_bytes as usize),
-                Space::Cluster => self.is_in_cluster(address, bytes),
+                Space::Cluster => self.is_in_cluster(address, bytes, kind),
                 Space::Local => inside(self.local_top as usize),
                 Space::Param => inside(self.launch.params.len()),
                 Space::Global | Space::Const | Space::Generic => {
@@ -112,10 +113,39 @@ impl<O: EventSink> Run<'_, '_, O> {
     }
 
     /// Whether an access lies in the shared memory of a block of the cluster that has not ended.
-    fn is_in_cluster(&self, address: u64, bytes: u32) -> bool {
+    /// Stores to one that has ended take no effect on an H200, where loads are a fault.
+    fn is_in_cluster(&self, address: u64, bytes: u32, kind: AccessKind) -> bool {
         let (rank, at) = of_cluster(address);
         let shared = u64::from(self.launch.shared_bytes);
-        at <= shared && u64::from(bytes) <= shared - at && self.is_running(rank)
+        let is_there =
+            self.is_running(rank) || kind == AccessKind::Store && self.is_of_cluster(rank);
+        at <= shared && u64::from(bytes) <= shared - at && is_there
+    }
+
+    /// Reports stores of lanes to the shared memory of blocks that have ended.
+    #[cold]
+    pub(super) fn observe_ended(
+        &mut self,
+        bytes: u32,
+        (mask, strong): (u32, bool),
+        addresses: &[u64; LANES],
+    ) {
+        if !O::ACCESSES {
+            return;
+        }
+        let has_ended = |lane: usize| {
+            let (rank, _) = of_cluster(addresses[lane]);
+            self.is_of_cluster(rank) && !self.is_running(rank)
+        };
+        let ended = collect(has_ended) & mask;
+        if ended != 0 {
+            let (space, kind) = (Space::Cluster, AccessKind::Store);
+            let access = self.irregular_access(space, kind, bytes, (ended, strong), addresses);
+            self.observer.notify(Event::EndedBlockAccess {
+                warp: &self.context,
+                access: &access,
+            });
+        }
     }
 
     /// Whether the cluster has a block of this rank that has not ended.

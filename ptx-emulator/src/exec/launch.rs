@@ -7,7 +7,9 @@ use super::clock::Clock;
 use super::cooperative::Cooperative;
 use super::system::Printed;
 use super::{convert, simd};
-use crate::address_space::{OUTSIDE, RANK_SHIFT, resolve_cluster};
+use crate::address_space::{
+    OUTSIDE, RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, resolve_with_rank, with_rank,
+};
 use crate::allocation::Allocation;
 use crate::error::LaunchError;
 use crate::ir::{Constant, Half, LaneMask, Special, SystemFunction};
@@ -292,6 +294,12 @@ impl Launch<'_> {
             Constant::DynamicShared(addend) => {
                 u64::from(self.dynamic_offset).wrapping_add_signed(addend)
             }
+            Constant::OwnShared(is_dynamic, addend) => {
+                let start = if is_dynamic { self.dynamic_offset } else { 0 };
+                let within = u64::from(start).wrapping_add_signed(addend);
+                let rank = self.special(Special::ClusterRank, thread, block);
+                with_rank(within, rank)
+            }
             Constant::Variable(index, addend) => {
                 let address = self.variables.get(index as usize).copied().unwrap_or(0);
                 address.wrapping_add_signed(addend)
@@ -383,10 +391,23 @@ impl Launch<'_> {
     /// The reported form of an address in the shared memory of a cluster that a program uses; `own`
     /// is the rank of its block.
     pub(super) fn resolve_cluster(&self, address: u64, own: u32) -> u64 {
-        match self.is_cooperative() && address >> RANK_SHIFT != 0 {
-            // A block of a cooperative launch is a cluster of its own, and reaches no other one.
-            true => OUTSIDE << RANK_SHIFT | resolve_cluster(address, own),
+        let has_ranks = self.kernel.0.program.has_ranks;
+        let resolved = match has_ranks {
             false => resolve_cluster(address, own),
+            true => resolve_with_rank(address, own),
+        };
+        // A block of a cooperative launch is a cluster of its own, and reaches no other one.
+        let first = if has_ranks {
+            with_rank(0, 0) >> RANK_SHIFT
+        } else {
+            0
+        };
+        match self.is_cooperative() && address >> RANK_SHIFT != 0 {
+            true if has_ranks && address >> RANK_SHIFT == first => {
+                cluster_address(own, of_cluster(address).1)
+            }
+            true => OUTSIDE << RANK_SHIFT | resolved,
+            false => resolved,
         }
     }
 

@@ -75,6 +75,14 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
             }
         }
         let names_cluster = object.address.space != Space::Shared;
+        if names_cluster && self.launch.kernel.0.program.has_ranks {
+            for address in &mut addresses {
+                let (rank, at) = of_cluster(self.launch.resolve_cluster(*address, self.rank));
+                if rank == u64::from(self.rank) {
+                    *address = at;
+                }
+            }
+        }
         if names_cluster && lanes(split.mask).any(|lane| addresses[lane] >> RANK_SHIFT != 0) {
             self.act_at_others((index, at), &frame, object, info, &addresses)?;
             self.warps[index].splits[at].block = object.next;
@@ -150,15 +158,29 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
     ) -> Outcome {
         let (mask, own) = (self.warps[index].splits[at].mask, self.rank);
         let resolved = addresses.map(|address| self.launch.resolve_cluster(address, own));
+        // Arrivals at an mbarrier of a block that has ended take no effect on an H200.
+        let mut ended = 0;
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
             self.check_place(address, lane)?;
+            if matches!(object.action, BarrierAction::Arrive { .. }) && self.has_left(rank) {
+                ended |= 1 << lane;
+                continue;
+            }
             self.check_rank(rank, (AccessKind::Atomic, resolved[lane], 8), lane)?;
         }
-        if O::ACCESSES {
-            let access = (AccessKind::Atomic, 8, true);
+        let (mask, kind) = (mask & !ended, (AccessKind::Atomic, 8, true));
+        if O::ACCESSES && ended != 0 {
+            let lanes = (ended, &resolved);
+            let (context, access) = self.access((index, info), Space::Cluster, kind, lanes);
+            self.observer.notify(Event::EndedBlockAccess {
+                warp: &context,
+                access: &access,
+            });
+        }
+        if O::ACCESSES && mask != 0 {
             let lanes = (mask, &resolved);
-            let (context, access) = self.access((index, info), Space::Cluster, access, lanes);
+            let (context, access) = self.access((index, info), Space::Cluster, kind, lanes);
             self.observer.notify(Event::Access {
                 warp: &context,
                 accesses: Accesses::full(&access),
@@ -295,7 +317,7 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         Ok(false)
     }
 
-    fn check_place(&self, address: u64, lane: usize) -> Outcome {
+    pub(super) fn check_place(&self, address: u64, lane: usize) -> Outcome {
         if !address.is_multiple_of(8) {
             return Err(bad(
                 format!("the mbarrier at {address:#x} is not 8-byte aligned"),
@@ -356,7 +378,13 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: LaneId) -> Outcome {
+    pub(super) fn count_arrivals(
+        &mut self,
+        address: u64,
+        count: u64,
+        drop: bool,
+        by: LaneId,
+    ) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
@@ -439,7 +467,7 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
         }
     }
 
-    fn observe_shared(
+    pub(super) fn observe_shared(
         &mut self,
         index: usize,
         (kind, bytes, strong): (AccessKind, u32, bool),

@@ -39,7 +39,7 @@ pub(super) type Positions = Vec<Vec<usize>>;
 
 /// How the elements of a row of A are chunked.
 #[derive(Clone, Copy)]
-enum Chunk {
+pub(super) enum Chunk {
     /// One of two.
     OneOfTwo,
     /// Two of four.
@@ -49,7 +49,7 @@ enum Chunk {
 }
 
 impl Chunk {
-    fn of(inputs: MatrixInputs) -> Self {
+    pub(super) fn of(inputs: MatrixInputs) -> Self {
         match inputs.packed() {
             1 => Chunk::OneOfTwo,
             8 => Chunk::PairsOfFour,
@@ -58,7 +58,7 @@ impl Chunk {
     }
 
     /// Elements of a chunk, those that are zero among them.
-    fn elements(self) -> usize {
+    pub(super) fn elements(self) -> usize {
         match self {
             Chunk::OneOfTwo => 2,
             Chunk::TwoOfFour => 4,
@@ -67,8 +67,21 @@ impl Chunk {
     }
 
     /// Elements of a chunk that are stored.
-    fn stored(self) -> usize {
+    pub(super) fn stored(self) -> usize {
         self.elements() / 2
+    }
+
+    /// Where the stored elements of a chunk stand within it, as [`Self::named`]. Of elements that
+    /// are all zero it does not matter.
+    pub(super) fn positions(
+        self,
+        bits: u32,
+        is_ordered: bool,
+        stored: &[u32],
+    ) -> Option<Vec<usize>> {
+        let are_zero = stored.iter().all(|&element| element == 0);
+        let any = are_zero.then(|| (0..self.stored()).collect());
+        self.named(bits, is_ordered).or(any)
     }
 
     /// The elements within the chunk that its metadata names; none where the PTX ISA leaves open
@@ -126,9 +139,7 @@ impl Products<'_, '_> {
                 let word = read(self.r, sparsity.metadata, lane) as u32;
                 let bits = word >> shift & 0xf;
                 let stored = &a(row)[at * chunk.stored()..][..chunk.stored()];
-                let are_zero = stored.iter().all(|&element| element == 0);
-                let any = are_zero.then(|| (0..chunk.stored()).collect());
-                let named = chunk.named(bits, sparsity.is_ordered).or(any).ok_or_else(|| {
+                let named = chunk.positions(bits, sparsity.is_ordered, stored).ok_or_else(|| {
                     Box::new(RawFault {
                         kind: FaultKind::BadTensor(format!(
                             "the metadata of row {row} of A, bits {shift} to {} of {word:#010x}, \

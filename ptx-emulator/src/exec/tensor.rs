@@ -74,8 +74,27 @@ impl Region {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PendingKind {
-    Load { barrier: u64 },
-    Store { group: u32 },
+    Load {
+        barrier: u64,
+        /// Of a pair of blocks: whether the mbarrier is that of the block of the higher rank.
+        of_pair: Option<bool>,
+    },
+    Store {
+        group: u32,
+    },
+}
+
+impl PendingKind {
+    /// The rank of the block whose mbarrier is told of the copy to a block.
+    fn barrier_rank(self, rank: u32) -> u32 {
+        match self {
+            PendingKind::Load {
+                of_pair: Some(higher),
+                ..
+            } => rank & !1 | u32::from(higher),
+            _ => rank,
+        }
+    }
 }
 
 fn bad(message: String, lane: usize) -> Box<RawFault> {
@@ -86,7 +105,7 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
 }
 
 /// An address of shared memory, which may be a generic one, within its window.
-fn within_shared(address: u64) -> u64 {
+pub(super) fn within_shared(address: u64) -> u64 {
     match space_of(address) {
         Space::Shared => address & (WINDOW - 1),
         _ => address,
@@ -189,6 +208,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             let kind = match copy.direction {
                 BulkDirection::Load { .. } => PendingKind::Load {
                     barrier: barriers[lane],
+                    of_pair: copy.pair.then_some(false),
                 },
                 BulkDirection::Store => PendingKind::Store {
                     group: committed[lane],
@@ -201,7 +221,13 @@ impl<O: EventSink> Worker<'_, '_, O> {
             .collect();
         for ((lane, data, kind), repeats) in wanted.into_iter().zip(repeats) {
             let region = match data {
-                Region::Box(_, start) => Region::Box(self.tensor_map(others[lane], lane)?, start),
+                Region::Box(_, start) => {
+                    let map = self.tensor_map(others[lane], lane)?;
+                    let (map, start) = map
+                        .in_whole_bytes(start)
+                        .map_err(|message| bad(message, lane))?;
+                    Region::Box(map, start)
+                }
                 other => other,
             };
             let reduction = reduction(copy.reduction, &region, lane)?;
@@ -236,21 +262,33 @@ impl<O: EventSink> Worker<'_, '_, O> {
         lane: usize,
     ) -> Result<(u64, PendingKind, u32), Box<RawFault>> {
         let shared = within_shared(shared);
-        let PendingKind::Load { barrier } = kind else {
+        let PendingKind::Load { barrier, of_pair } = kind else {
             return Ok((shared, kind, 1 << (self.rank - self.cluster_ranks().start)));
         };
         let barrier = within_shared(barrier);
         let resolve = |address| of_cluster(self.launch.resolve_cluster(address, self.rank));
         let (rank, at) = resolve(shared);
         let (rank_of_barrier, barrier) = resolve(barrier);
-        let kind = PendingKind::Load { barrier };
-        if rank != rank_of_barrier {
+        let kind = PendingKind::Load {
+            barrier,
+            of_pair: of_pair.map(|_| rank_of_barrier & 1 != 0),
+        };
+        let is_same = match of_pair {
+            Some(_) => rank / 2 == rank_of_barrier / 2,
+            None => rank == rank_of_barrier,
+        };
+        if !is_same && (of_pair.is_none() || named.is_none()) {
             let message = format!(
                 "the box is in the block of rank {rank} and its mbarrier in that of rank \
                  {rank_of_barrier}"
             );
             return Err(bad(message, lane));
         }
+        // All blocks of the cluster.
+        let named = match named {
+            Some(u32::MAX) => Some((1 << self.launch.cluster_blocks()) - 1),
+            named => named,
+        };
         let Some(named) = named else {
             self.check_rank(
                 rank,
@@ -459,7 +497,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
 
     /// Moves a box.
     fn transfer(&mut self, bulk: PendingBulk) -> Result<(), Box<RawFault>> {
-        let PendingKind::Load { barrier } = bulk.kind else {
+        let PendingKind::Load { barrier, .. } = bulk.kind else {
             self.observe_box(&bulk, Progress::Waited);
             self.move_elements(&bulk, &bulk.region)?;
             self.observe_rows(&bulk);
@@ -482,9 +520,12 @@ impl<O: EventSink> Worker<'_, '_, O> {
         };
         let bytes = bulk.region.bytes() as i64;
         for rank in ranks {
-            let told = Progress::Signalled(cluster_address(rank, barrier));
+            let of_barrier = bulk.kind.barrier_rank(rank);
+            let told = Progress::Signalled(cluster_address(of_barrier, barrier));
             self.observe_box_of(&bulk, rank, told);
-            self.at_rank(rank, |this| this.complete_bytes(barrier, bytes, by))?;
+            let access = (AccessKind::Atomic, cluster_address(of_barrier, barrier), 8);
+            self.check_rank(of_barrier.into(), access, bulk.lane)?;
+            self.at_rank(of_barrier, |this| this.complete_bytes(barrier, bytes, by))?;
         }
         Ok(())
     }
@@ -614,8 +655,9 @@ impl<O: EventSink> Worker<'_, '_, O> {
             return;
         }
         let (kind, progress) = match bulk.kind {
-            PendingKind::Load { barrier } => {
+            PendingKind::Load { barrier, .. } => {
                 let first = self.destinations(bulk).next().unwrap_or(self.rank);
+                let first = bulk.kind.barrier_rank(first);
                 (
                     AccessKind::Load,
                     Progress::Signalled(cluster_address(first, barrier)),
@@ -698,11 +740,11 @@ fn place(map: &TensorMap, start: &[i32], mut element: u64, loads: bool) -> Optio
         if at >= end {
             return None;
         }
-        let stride = match dimension {
-            0 => u64::from(map.element_bytes),
-            _ => map.strides[dimension - 1],
+        let offset = match dimension {
+            0 => map.offset_in_row(at)?,
+            _ => at.wrapping_mul(map.strides[dimension - 1]),
         };
-        address = address.wrapping_add(at.wrapping_mul(stride));
+        address = address.wrapping_add(offset);
     }
     Some(address)
 }

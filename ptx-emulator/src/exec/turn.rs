@@ -298,6 +298,10 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 let info = current.terminator_info.unwrap_or(u32::MAX);
                 self.bulk_copy(index, at, copy, info)
             }
+            Terminator::Tensor(instruction) => {
+                let info = current.terminator_info.unwrap_or(u32::MAX);
+                self.tensor_instruction(index, at, instruction, info)
+            }
             Terminator::BulkWait { newest, next } => {
                 let outcome = self.wait_for_stores(index, split.mask, *newest);
                 self.warps[index].splits[at].block = *next;

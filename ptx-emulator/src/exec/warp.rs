@@ -53,6 +53,8 @@ pub(crate) enum State {
     Cluster,
     /// This number of groups of MMAs of the warpgroup.
     Warpgroup(u32),
+    /// Columns of tensor memory that others give back.
+    Columns,
     /// In a cooperative launch, what other blocks may write: until the next turn of the warp.
     Polled,
 }
@@ -66,6 +68,7 @@ impl State {
                 | State::Phase(_)
                 | State::Cluster
                 | State::Warpgroup(_)
+                | State::Columns
                 | State::Polled
                 | State::Met
         )
@@ -446,6 +449,7 @@ impl Warp {
                 | State::Phase(_)
                 | State::Cluster
                 | State::Warpgroup(_)
+                | State::Columns
                 | State::Polled => {
                     split.turns = 0;
                     return None;

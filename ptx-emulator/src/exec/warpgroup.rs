@@ -10,20 +10,16 @@
 //! may be filled again, as CUTLASS's pipelines do.
 
 use super::block::Worker;
-use super::integer_matrix::{accumulate, dot};
+use super::line_products::LineProduct;
 use super::matrix::Products;
+use super::matrix_descriptor::{self, CHUNK, Descriptor, Elements};
 use super::run::{Outcome, RawFault, Run};
-use super::simd;
-use super::tensor_sum::{
-    Factor, Factors, Kind, Line, TILE_COLUMNS, Tile, any_dot_product, dot_product, is_special,
-};
 use super::vector::LANES;
 use super::warp::{State, Warp};
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, MatrixInputs, Space, Sums, Terminator, Wgmma, WgmmaA};
+use crate::ir::{AccessKind, MatrixInputs, Space, Terminator, Wgmma, WgmmaA};
 use crate::observer::{Event, EventSink, Issuer, Progress};
-use crate::tensor_map::TensorSwizzle;
 use std::ops::Range;
 
 /// Warps of a warpgroup.
@@ -34,12 +30,6 @@ const ROWS: usize = 16;
 
 /// Bytes of an MMA's operands along k.
 const DEPTH_BYTES: u64 = 32;
-
-/// Rows of a core matrix; the descriptor's stride is the distance between core matrices.
-const GROUP: u64 = 8;
-
-/// Bytes of the chunks in which reads are reported to observers.
-const CHUNK: u64 = 16;
 
 /// What an MMA reads of shared memory.
 #[derive(Clone, Debug)]
@@ -67,68 +57,9 @@ impl WgmmaQueue {
     }
 }
 
-/// An operand in shared memory: PTX ISA, "Matrix Descriptor Format".
-#[derive(Clone, Copy, Debug)]
-struct Descriptor {
-    start: u64,
-    /// Distance of spans along the contiguous direction.
-    leading: u64,
-    /// Distance of groups of eight rows.
-    stride: u64,
-    swizzle: TensorSwizzle,
-    across: bool,
-}
-
-impl Descriptor {
-    fn new(bits: u64, across: bool) -> Self {
-        let field = |shift: u32| (bits >> shift & 0x3fff) << 4;
-        Descriptor {
-            start: field(0),
-            leading: field(16),
-            stride: field(32),
-            swizzle: match bits >> 62 {
-                0 => TensorSwizzle::None,
-                1 => TensorSwizzle::Bytes128,
-                2 => TensorSwizzle::Bytes64,
-                _ => TensorSwizzle::Bytes32,
-            },
-            across,
-        }
-    }
-
-    /// The address of the element of a row (of A; a column of B) at an index along k.
-    fn place(&self, row: u64, k: u64, bytes: u64) -> u64 {
-        let span = self.swizzle.span();
-        // Rows of the stored layout are K-major or MN-major.
-        let (line, along) = match self.across {
-            false => (row, k * bytes),
-            true => (k, row * bytes),
-        };
-        // Without a swizzle, an operand that is MN-major has the two distances exchanged.
-        let (of_lines, of_spans) = match (self.across, self.swizzle) {
-            (true, TensorSwizzle::None) => (self.leading, self.stride),
-            _ => (self.stride, self.leading),
-        };
-        let at = self.start
-            + line / GROUP * of_lines
-            + line % GROUP * span
-            + along / span * of_spans
-            + along % span;
-        self.swizzle.apply(at)
-    }
-}
-
-/// Bytes of an element of A and B in memory; single bits are taken by words.
-fn element_bytes(inputs: MatrixInputs) -> u64 {
-    match inputs.packed() {
-        32 => 4,
-        packed => 4 / u64::from(packed),
-    }
-}
-
 impl<O: EventSink> Run<'_, '_, O> {
     pub(super) fn wgmma(&mut self, product: &Wgmma) -> Outcome {
-        let bytes = element_bytes(product.inputs);
+        let bytes = Elements::of(product.inputs).bytes;
         let depth = (DEPTH_BYTES / bytes) as usize;
         let mut chunks = Vec::new();
         let warp = u64::from(self.context.warp % 4);
@@ -159,13 +90,14 @@ impl<O: EventSink> Run<'_, '_, O> {
                 let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
                 let operand = Descriptor::new(bits, *across);
                 let rows = (ROWS as u64 * warp, ROWS as u64);
-                self.load_operand((bytes, depth), operand, rows, &mut chunks)?
+                self.load_operand((product.inputs, depth), operand, rows, &mut chunks)?
             }
         };
         let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
         let operand = Descriptor::new(bits, product.across_b);
         let columns = (0, product.columns.into());
-        let b = self.load_operand((bytes, depth_of_b), operand, columns, &mut chunks)?;
+        let elements = (product.inputs_b, depth_of_b);
+        let b = self.load_operand(elements, operand, columns, &mut chunks)?;
         match &product.sparsity {
             None => self
                 .products()
@@ -215,79 +147,24 @@ impl<O: EventSink> Run<'_, '_, O> {
     /// lie in. Of single bits, an element is a word of them.
     fn load_operand(
         &self,
-        (bytes, depth): (u64, usize),
+        (inputs, depth): (MatrixInputs, usize),
         operand: Descriptor,
-        (first, count): (u64, u64),
+        lines: (u64, u64),
         chunks: &mut Vec<u64>,
     ) -> Result<Vec<u32>, Box<RawFault>> {
-        if let Some(elements) = self.load_chunks((bytes, depth), operand, (first, count), chunks) {
-            return Ok(elements);
-        }
-        let depth = depth as u64;
-        let mut elements = Vec::with_capacity((count * depth) as usize);
-        for row in first..first + count {
-            for k in 0..depth {
-                let at = operand.place(row, k, bytes);
-                self.check(Space::Shared, at, bytes as u32, AccessKind::Load, 0)?;
-                let bits = self.read_memory(Space::Shared, at, bytes as u32, 0, false);
-                elements.push(bits as u32);
-                if O::ASYNC_ACCESSES && chunks.last() != Some(&(at / CHUNK * CHUNK)) {
-                    chunks.push(at / CHUNK * CHUNK);
-                }
-            }
-        }
-        Ok(elements)
-    }
-
-    /// As [`Self::load_operand`], of whole chunks; none where there are parts of them, or where one
-    /// lies outside of shared memory.
-    fn load_chunks(
-        &self,
-        (bytes, depth): (u64, usize),
-        operand: Descriptor,
-        (first, count): (u64, u64),
-        chunks: &mut Vec<u64>,
-    ) -> Option<Vec<u32>> {
-        let in_chunk = CHUNK / bytes;
-        let (rows, ks) = (first..first + count, 0..depth as u64);
-        let (lines, along, step) = match operand.across {
-            true => (ks, rows, depth),
-            false => (rows, ks, 1),
-        };
-        if along.start % in_chunk != 0 || along.end % in_chunk != 0 {
-            return None;
-        }
-        let bits = u32::MAX >> (32 - 8 * bytes);
-        let mut elements = vec![0; count as usize * depth];
-        let before = chunks.len();
-        for line in lines {
-            for start in along.clone().step_by(in_chunk as usize) {
-                let (row, k) = match operand.across {
-                    true => (start, line),
-                    false => (line, start),
-                };
-                let at = operand.place(row, k, bytes);
-                if at + CHUNK > u64::from(self.launch.shared_bytes) {
-                    chunks.truncate(before);
-                    return None;
-                }
-                let words = &self.shared[at as usize / 4..][..CHUNK as usize / 4];
-                let to = &mut elements[(row - first) as usize * depth + k as usize..];
-                for (i, to) in to
-                    .iter_mut()
-                    .step_by(step)
-                    .take(in_chunk as usize)
-                    .enumerate()
-                {
-                    let byte = i * bytes as usize;
-                    *to = words[byte / 4] >> (8 * (byte % 4)) & bits;
-                }
-                if O::ASYNC_ACCESSES {
-                    chunks.push(at);
-                }
-            }
-        }
-        Some(elements)
+        let chunks = O::ASYNC_ACCESSES.then_some(chunks);
+        let elements = Elements::of(inputs);
+        let found = matrix_descriptor::load(self.shared, operand, elements, lines, depth, chunks);
+        found.map_err(|at| {
+            let checked = self.check(Space::Shared, at, CHUNK as u32, AccessKind::Load, 0);
+            checked.err().unwrap_or_else(|| {
+                let message = format!("a matrix reaches address {at:#x} of shared memory");
+                Box::new(RawFault {
+                    kind: FaultKind::BadTensor(message),
+                    lane: None,
+                })
+            })
+        })
     }
 
     pub(super) fn warpgroup_commit(&mut self) {
@@ -305,7 +182,7 @@ impl<O: EventSink> Run<'_, '_, O> {
 }
 
 /// Chunks as the accesses of warps: masks of lanes, and their addresses.
-fn rows_of(chunks: &[u64]) -> impl Iterator<Item = (u32, [u64; LANES])> {
+pub(super) fn rows_of(chunks: &[u64]) -> impl Iterator<Item = (u32, [u64; LANES])> {
     chunks.chunks(LANES).map(|chunks| {
         let address = |lane| chunks.get(lane).copied().unwrap_or_default();
         let mask = u32::MAX >> (LANES - chunks.len());
@@ -388,169 +265,53 @@ impl Products<'_, '_> {
         product: &Wgmma,
         [a, b]: [&[u32]; 2],
         depth: usize,
-        rows: (usize, usize),
+        (first, count): (usize, usize),
     ) {
-        if let MatrixInputs::Integer { .. } = product.inputs {
-            let words = |elements: &[u32]| -> Vec<u32> {
-                match depth {
-                    // Bytes, four of them in a word.
-                    32 => {
-                        let word = |bytes: &[u32; 4]| u32::from_le_bytes(bytes.map(|b| b as u8));
-                        elements.as_chunks::<4>().0.iter().map(word).collect()
-                    }
-                    _ => elements.to_vec(),
-                }
-            };
-            let inputs = [product.inputs, product.inputs_b];
-            let bits = (product.inputs.packed() == 32).then_some(true);
-            let lines = |all: &[u32]| -> Vec<Vec<u32>> { all.chunks(depth).map(words).collect() };
-            let (a, b) = (lines(a), lines(b));
-            return self.store_sums(product, rows, |row, column, addend| {
-                let sum = dot(inputs, bits, &a[row], &b[column]);
-                accumulate(addend, sum, product.saturates)
-            });
-        }
-        if rows == (0, ROWS) && self.accumulate_tile(product, [a, b], depth) {
-            return;
-        }
-        let negate = product.negated[0] != product.negated[1];
-        let lines = |all: &[u32], inputs, negate| -> Vec<Vec<Factor>> {
-            let factor = |bits: &u32| Factor::of(inputs, *bits).negated_if(negate);
-            let line = |line: &[u32]| line.iter().map(factor).collect();
-            all.chunks(depth).map(line).collect()
-        };
-        let (a, b) = (
-            lines(a, product.inputs, negate),
-            lines(b, product.inputs_b, false),
-        );
         use MatrixInputs::{E4m3, E5m2};
-        let short = matches!(product.inputs, E4m3 | E5m2);
-        if short || product.sums == Sums::F16 {
-            let kind = Kind {
-                inputs: [product.inputs, product.inputs_b],
-                sums: [product.sums; 2],
-                short,
-            };
-            return self.store_sums(product, rows, |row, column, addend| {
-                any_dot_product(kind, &a[row], &b[column], addend)
-            });
-        }
-        let whole =
-            |all: &[Vec<Factor>]| all.iter().map(|line| Line::new(line)).collect::<Vec<_>>();
-        let (a, b, level) = (whole(&a), whole(&b), self.level);
-        self.store_sums(product, rows, |row, column, addend| {
-            dot_product(level, product.inputs, &a[row], &b[column], addend)
-        });
-    }
-
-    /// All elements of D at once; false, with nothing done, where sums are no f32, and where there
-    /// are infinities or NaNs.
-    fn accumulate_tile(&mut self, product: &Wgmma, [a, b]: [&[u32]; 2], depth: usize) -> bool {
-        let (level, inputs) = (self.level, product.inputs);
+        let lines = LineProduct {
+            level: self.level,
+            inputs: [product.inputs, product.inputs_b],
+            sums: product.sums,
+            depth,
+            negate: product.negated[0] != product.negated[1],
+            saturates: product.saturates,
+            short: matches!(product.inputs, E4m3 | E5m2),
+            scales: None,
+        };
         let columns = product.columns as usize;
-        let is_frequent = matches!(
-            inputs,
-            MatrixInputs::F16 | MatrixInputs::Bf16 | MatrixInputs::Tf32
-        );
-        if !is_frequent || product.sums != Sums::F32 || !columns.is_multiple_of(TILE_COLUMNS) {
-            return false;
-        }
-        let split = |elements: &[u32]| {
-            let mut parts = [0; 2].map(|_| Vec::with_capacity(elements.len()));
-            let mut factors = Factors::ZERO;
-            for row in elements.as_chunks::<LANES>().0 {
-                simd::factors(level, inputs, row, 0, &mut factors);
-                if factors.has_special {
-                    return None;
-                }
-                parts[0].extend(factors.significands);
-                parts[1].extend(factors.exponents);
-            }
-            (parts[0].len() == elements.len()).then_some(parts)
+        let packed = product.sums.packed() as usize;
+        let mask = u32::MAX >> (32 - 32 / packed);
+        let shift = |part: usize| (32 / packed * part) as u32;
+        // Row and column of a part of a register.
+        let place = |at: usize, lane: usize, part: usize| {
+            let i = packed * at + part;
+            let row = lane / 4 + 8 * (packed * at / 2 % 2);
+            let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+            (first..first + count)
+                .contains(&row)
+                .then(|| (row - first) * columns + column)
         };
-        let (Some(mut a), Some(b)) = (split(a), split(b)) else {
-            return false;
-        };
-        if product.negated[0] != product.negated[1] {
-            a[0].iter_mut()
-                .for_each(|significand| *significand = -*significand);
-        }
-        // Of each column, one element for each k; a tile has them by rows.
-        let by_rows = b.map(|columns_of| {
-            let mut rows = vec![0; columns_of.len()];
-            for (column, elements) in columns_of.chunks_exact(depth).enumerate() {
-                for (k, element) in elements.iter().enumerate() {
-                    rows[k * columns + column] = *element;
-                }
-            }
-            rows
-        });
         let keep = self.r.predicates[product.keep.0 as usize];
-        let place = |at: usize, lane: usize| {
-            let (row, column) = (
-                lane / 4 + 8 * (at / 2 % 2),
-                8 * (at / 4) + 2 * (lane % 4) + at % 2,
-            );
-            row * columns + column
-        };
-        let mut c = vec![0; ROWS * columns];
+        let mut c = vec![0; count * columns];
         for (at, register) in product.d.iter().enumerate() {
             for lane in lanes(keep) {
-                c[place(at, lane)] = read(self.r, *register, lane) as u32;
-            }
-        }
-        if c.iter().fold(false, |any, &bits| any | is_special(bits)) {
-            return false;
-        }
-        let tile = Tile {
-            inputs,
-            depth,
-            columns,
-            a: a.each_ref().map(Vec::as_slice),
-            b: by_rows.each_ref().map(Vec::as_slice),
-            c: &c,
-        };
-        let mut d = vec![0; ROWS * columns];
-        simd::tile(level, &tile, &mut d);
-        for (at, register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
-                write(self.r, *register, lane, u64::from(d[place(at, lane)]));
-            }
-        }
-        true
-    }
-
-    /// Replaces the elements of D of some rows, from the first one and their number, by the sums
-    /// for their rows among those, columns and values.
-    fn store_sums(
-        &mut self,
-        product: &Wgmma,
-        (first, count): (usize, usize),
-        sum: impl Fn(usize, usize, u32) -> u32,
-    ) {
-        let keep = self.r.predicates[product.keep.0 as usize];
-        let packed = product.sums.packed() as usize;
-        let width = 32 / packed as u32;
-        let mask = u32::MAX >> (32 - width);
-        for (at, register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
-                let row = lane / 4 + 8 * (packed * at / 2 % 2);
-                if !(first..first + count).contains(&row) {
-                    continue;
-                }
-                let before = read(self.r, *register, lane) as u32;
-                let mut word = 0;
+                let word = read(self.r, *register, lane) as u32;
                 for part in 0..packed {
-                    let i = packed * at + part;
-                    let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-                    let shift = width * part as u32;
-                    let addend = match keep >> lane & 1 {
-                        0 => 0,
-                        _ => before >> shift & mask,
-                    };
-                    word |= sum(row - first, column, addend) << shift;
+                    if let Some(place) = place(at, lane, part) {
+                        c[place] = word >> shift(part) & mask;
+                    }
                 }
-                write(self.r, *register, lane, u64::from(word));
+            }
+        }
+        let d = lines.sums(a, b, &c);
+        for (at, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                let word = (0..packed).try_fold(0, |word, part| {
+                    Some(word | d[place(at, lane, part)?] << shift(part))
+                });
+                if let Some(word) = word {
+                    write(self.r, *register, lane, u64::from(word));
+                }
             }
         }
     }

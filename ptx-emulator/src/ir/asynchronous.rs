@@ -84,6 +84,8 @@ pub(crate) struct BulkCopy {
     /// What is done with the elements of the destination, which are of the type, or else of that of
     /// the tensor map.
     pub reduction: Option<(AtomicFunction, Option<Type>)>,
+    /// `.cta_group::2`: the mbarrier may be in the other block of a pair.
+    pub pair: bool,
     pub next: u32,
 }
 

@@ -13,6 +13,9 @@ pub(crate) enum Constant {
     Special(Special),
     /// The first byte of dynamic shared memory, plus an offset.
     DynamicShared(i64),
+    /// An offset in the block's own shared memory as an address that has the block's rank; from the
+    /// start of dynamic shared memory where `true`.
+    OwnShared(bool, i64),
     /// A module variable's address (index into the module's variables), plus an offset.
     Variable(u32, i64),
 }
@@ -30,6 +33,7 @@ impl Constant {
         !matches!(
             self,
             Constant::Special(BlockId(_) | ClusterId(_) | ClusterBlockId(_) | ClusterRank)
+                | Constant::OwnShared(..)
         )
     }
 }

@@ -1,6 +1,6 @@
 //! The ends of basic blocks.
 
-use super::{BarrierObject, BulkCopy, Predicate, Reg32, Reg64};
+use super::{BarrierObject, BulkCopy, Predicate, Reg32, Reg64, TensorInstruction};
 
 /// What happens at the end of a basic block.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub(crate) enum Terminator {
         next: u32,
     },
     BulkCopy(Box<BulkCopy>),
+    /// `tcgen05`.
+    Tensor(Box<TensorInstruction>),
     /// `cp.async.bulk.wait_group`: waits for all but this number of the newest groups.
     BulkWait {
         newest: u32,

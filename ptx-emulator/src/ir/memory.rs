@@ -86,6 +86,8 @@ pub(crate) struct Address {
     /// Accesses of a basic block with the same value of their base have the same lane offsets; 0
     /// where the base is the same for all lanes.
     pub offsets: u32,
+    /// Whether it has the rank of the block above its offset in the block's shared memory.
+    pub has_rank: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The events of a launch, and the sets of events that observers want.
 
-use super::access::{Accesses, AsyncAccess};
+use super::access::{Accesses, AsyncAccess, MemoryAccess};
 use crate::error::Fault;
 use crate::ir::{Calls, InstructionId};
 use crate::kernel::Kernel;
@@ -167,6 +167,14 @@ pub enum Event<'a> {
         /// The accesses.
         accesses: Accesses<'a>,
     },
+    /// A warp stores to the shared memory of a block of its cluster whose threads have all exited,
+    /// or arrives at an mbarrier there. It takes no effect.
+    EndedBlockAccess {
+        /// The warp.
+        warp: &'a WarpContext<'a>,
+        /// The access, of the lanes whose block has ended.
+        access: &'a MemoryAccess<'a>,
+    },
     /// An asynchronous operation is issued, or is complete.
     AsyncAccess {
         /// The warp that issued it.
@@ -181,6 +189,31 @@ pub enum Event<'a> {
         /// Whether it is the first of its warpgroup to do so: what precedes are the accesses of
         /// these groups, by whichever warp.
         is_first: bool,
+    },
+    /// What a thread has issued on tensor memory before a `tcgen05.commit` is complete, and an
+    /// mbarrier is told so. [`Event::AsyncAccess`] reports what it read of shared memory before the
+    /// first one that is told.
+    TensorCommit {
+        /// The warp of the thread.
+        warp: &'a WarpContext<'a>,
+        /// Its lane.
+        lane: u32,
+        /// Address of the mbarrier, as in [`Event::PhaseComplete`].
+        address: u64,
+    },
+    /// A warp moves words from or to tensor memory while an asynchronous operation on them, which a
+    /// thread has issued, is not complete.
+    TensorConflict {
+        /// The warp.
+        warp: &'a WarpContext<'a>,
+        /// The instruction that moves them.
+        id: InstructionId,
+        /// The instruction that has issued the operation.
+        other: InstructionId,
+        /// Index in the grid of the block that has issued it.
+        block: [u32; 3],
+        /// The thread that has issued it, in the linear order of its block.
+        thread: u32,
     },
     /// Lanes are about to execute a fence (`fence`, `membar`) of any kind.
     Fence {
@@ -284,8 +317,11 @@ impl Event<'_> {
             Event::BasicBlock { .. } => Interest::BASIC_BLOCK,
             Event::Instruction { .. } => Interest::INSTRUCTION,
             Event::PredicatedOff { .. } => Interest::PREDICATED_OFF,
-            Event::Access { .. } => Interest::ACCESS,
-            Event::AsyncAccess { .. } | Event::WarpgroupWait { .. } => Interest::ASYNC_ACCESS,
+            Event::Access { .. } | Event::EndedBlockAccess { .. } => Interest::ACCESS,
+            Event::AsyncAccess { .. }
+            | Event::WarpgroupWait { .. }
+            | Event::TensorCommit { .. }
+            | Event::TensorConflict { .. } => Interest::ASYNC_ACCESS,
             Event::Fence { .. } => Interest::FENCE,
             Event::PhaseComplete { .. } => Interest::PHASE,
             Event::Branch { .. } => Interest::BRANCH,
@@ -319,9 +355,10 @@ impl Interest {
     pub const INSTRUCTION: Interest = Interest(1 << 3);
     /// [`Event::PredicatedOff`].
     pub const PREDICATED_OFF: Interest = Interest(1 << 4);
-    /// [`Event::Access`].
+    /// [`Event::Access`] and [`Event::EndedBlockAccess`].
     pub const ACCESS: Interest = Interest(1 << 5);
-    /// [`Event::AsyncAccess`] and [`Event::WarpgroupWait`].
+    /// [`Event::AsyncAccess`], [`Event::WarpgroupWait`], [`Event::TensorCommit`] and
+    /// [`Event::TensorConflict`].
     pub const ASYNC_ACCESS: Interest = Interest(1 << 6);
     /// [`Event::Fence`].
     pub const FENCE: Interest = Interest(1 << 7);

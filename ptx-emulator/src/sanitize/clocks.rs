@@ -20,8 +20,10 @@ use super::vector_clock::VectorClock;
 use crate::ir::Space;
 
 mod cluster;
+mod tensor_memory;
 mod warpgroup;
 
+use tensor_memory::Commits;
 use warpgroup::Mmas;
 
 /// Barriers of a block (PTX ISA, "bar").
@@ -134,6 +136,8 @@ pub(super) struct Clocks {
     /// Stamps of copies whose completion was signalled to an mbarrier, with the number of that, in
     /// rising order.
     signalled: Vec<(u32, usize)>,
+    /// By thread that issues operations on tensor memory.
+    commits: HashMap<(u32, u32), Commits>,
     /// What precedes a proxy fence: accesses before a stamp, and what the fencing threads had
     /// observed.
     published: (u32, VectorClock),
@@ -178,6 +182,7 @@ impl Clocks {
         self.arrivals.fill(None);
         self.objects.clear();
         self.numbers.clear();
+        self.commits.clear();
         self.published.0 = 0;
         self.published.1.clear();
         self.mmas.fill(Mmas::default());

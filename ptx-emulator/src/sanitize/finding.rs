@@ -92,6 +92,8 @@ pub enum Problem {
     NullPointer,
     /// An access to memory that has been freed.
     UseAfterFree,
+    /// A store or an arrival in the shared memory of a block of the cluster that has ended.
+    EndedBlock,
     /// A write to constant or parameter memory.
     ReadOnly,
     /// A block of the device heap that is freed a second time, or that was never allocated.
@@ -130,6 +132,7 @@ impl Problem {
             | Problem::Misaligned
             | Problem::NullPointer
             | Problem::UseAfterFree
+            | Problem::EndedBlock
             | Problem::ReadOnly
             | Problem::BadFree
             | Problem::Leak
@@ -153,6 +156,7 @@ impl Problem {
             Problem::Misaligned => "misaligned access",
             Problem::NullPointer => "access through a null pointer",
             Problem::UseAfterFree => "use after free",
+            Problem::EndedBlock => "access to the shared memory of a block that has ended",
             Problem::ReadOnly => "write to read-only memory",
             Problem::BadFree => "free of what is not allocated",
             Problem::Leak => "memory of the device heap that is not freed",

@@ -5,6 +5,7 @@
 mod block_accesses;
 mod clocks;
 mod cross_block_races;
+mod ended_blocks;
 mod finding;
 mod initcheck;
 mod lane_cells;
@@ -37,6 +38,7 @@ use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
 use crate::observer::{Event, Interest, ObservedLaunch, Observer};
+use ended_blocks::EndedBlocks;
 use launch_geometry::LaunchGeometry;
 use shared_variables::SharedVariables;
 
@@ -49,6 +51,8 @@ pub struct Sanitizer {
     memcheck: Memcheck,
     /// Accesses past a shared variable, where memcheck is enabled.
     variables: SharedVariables,
+    /// Accesses to blocks that have ended, where memcheck is enabled.
+    ended: EndedBlocks,
     checks_bounds: bool,
     racecheck: Option<Racecheck>,
     initcheck: Option<Initcheck>,
@@ -68,6 +72,7 @@ impl Sanitizer {
         Sanitizer {
             memcheck: Memcheck::new(),
             variables: SharedVariables::default(),
+            ended: EndedBlocks::default(),
             checks_bounds: tools.contains(&Tool::Memcheck),
             racecheck: tools.contains(&Tool::Racecheck).then(Racecheck::new),
             initcheck: tools.contains(&Tool::Initcheck).then(Initcheck::new),
@@ -97,6 +102,7 @@ impl Sanitizer {
         let all = self.memcheck.finding().into_iter();
         all.chain(self.memcheck.leaks())
             .chain(&self.variables.findings())
+            .chain(&self.ended.findings())
             .chain(races)
             .chain(reads)
             .chain(synchronisation)
@@ -116,7 +122,8 @@ impl Sanitizer {
             false => Vec::new(),
         };
         let all = self.variables.findings().into_iter();
-        all.chain(races)
+        all.chain(self.ended.findings())
+            .chain(races)
             .chain(reads)
             .chain(synchronisation)
             .collect()
@@ -127,7 +134,7 @@ impl Sanitizer {
     pub fn noted(&self) -> usize {
         let races = self.racecheck.as_ref().map_or(0, Racecheck::noted);
         let reads = self.initcheck.as_ref().map_or(0, Initcheck::noted);
-        races + reads + self.synccheck.noted() + self.variables.noted()
+        races + reads + self.synccheck.noted() + self.variables.noted() + self.ended.noted()
     }
 
     /// Runs a kernel and gives what was found. A kernel that faults is a finding, no error.
@@ -159,14 +166,17 @@ impl Sanitizer {
                 self.earlier.extend(of_last);
                 self.memcheck = Memcheck::new();
                 self.variables = SharedVariables::default();
+                self.ended = EndedBlocks::default();
                 if self.checks_bounds {
                     self.variables = SharedVariables::new(LaunchGeometry::new(launch));
+                    self.ended = EndedBlocks::new(LaunchGeometry::new(launch));
                 }
             }
             Event::LaunchEnd { launch, fault } => {
                 let ends_early = |fault: &Fault| !matches!(fault.kind, FaultKind::Budget(_));
                 if let Some(fault) = fault.filter(|&fault| ends_early(fault)) {
                     self.variables.keep_before_fault(fault);
+                    self.ended.keep_before_fault(fault);
                 }
                 if self.initcheck.is_none() {
                     launch.memory.assume_written();
@@ -190,6 +200,7 @@ impl Observer for Sanitizer {
         Sanitizer {
             memcheck: self.memcheck.fork(),
             variables: self.variables.fork(),
+            ended: self.ended.fork(),
             checks_bounds: self.checks_bounds,
             racecheck: self.racecheck.as_ref().map(Observer::fork),
             initcheck: self.initcheck.as_ref().map(Observer::fork),
@@ -209,6 +220,7 @@ impl Observer for Sanitizer {
         }
         self.synccheck.join(worker.synccheck);
         self.variables.join(worker.variables);
+        self.ended.join(worker.ended);
     }
 
     #[inline(always)]
@@ -221,6 +233,9 @@ impl Observer for Sanitizer {
                 && self.variables.is_active()
             {
                 self.variables.access(warp, accesses);
+            }
+            if let Event::EndedBlockAccess { warp, access } = event {
+                self.ended.access(warp, access);
             }
             if !self.watches {
                 return;

@@ -11,6 +11,8 @@ pub(super) struct Semantics {
     pub is_mbarrier: bool,
     /// It issues an asynchronous operation.
     pub is_async: bool,
+    /// It issues an asynchronous operation on tensor memory.
+    pub is_on_tensor_memory: bool,
     /// It is a fence between the lanes' own accesses and asynchronous ones.
     pub is_proxy_fence: bool,
     /// It is a fence between threads.
@@ -59,6 +61,10 @@ impl Semantics {
             "cp" => {
                 semantics.is_async = true;
                 semantics.is_multicast = is(&["multicast::cluster"]);
+            }
+            "tcgen05" => {
+                semantics.is_on_tensor_memory = is(&["mma", "cp"]);
+                semantics.is_async = semantics.is_on_tensor_memory;
             }
             "membar" => semantics.is_fence = true,
             "fence" => {

@@ -441,8 +441,8 @@ fn what_cannot_run_is_refused_with_its_name_and_the_reason() {
             "`multimem` is not supported: multicast",
         ),
         (
-            "tcgen05.wait::ld.sync.aligned",
-            "`tcgen05` is not supported: tensor memory",
+            "tcgen05.shift.cta_group::1.down [%r1]",
+            "the shift of rows of tensor memory",
         ),
         (
             "sured.p.add.1d.b64.trap [%x1, {%r1}], %x2",

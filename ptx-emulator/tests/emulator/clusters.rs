@@ -291,6 +291,90 @@ fn a_block_that_has_ended_has_no_shared_memory() {
     );
 }
 
+/// Block 0 of each cluster leaves, and the first thread of block 1 does something there.
+fn at_the_ended_block(action: &str) -> String {
+    format!(
+        ".shared .align 16 .b8 tile[256];
+         mov.u32 %r1, tile; mov.u32 %r2, 48; mov.u32 %r0, 7;
+         setp.eq.u32 %p1, %thread, 0; @%p1 mbarrier.init.shared.b64 [%r1], %r2;
+         {SYNC}
+         setp.eq.u32 %p1, %r30, 0; @%p1 exit;
+         bar.sync 0; nanosleep.u32 1; bar.sync 0;
+         mapa.shared::cluster.u32 %r3, %r1, %r31; cvt.u64.u32 %x1, %r1; cvta.shared.u64 %x1, %x1;
+         mapa.u64 %x2, %x1, %r31;
+         {action}
+         {STORE}"
+    )
+}
+
+#[test]
+fn stores_and_arrivals_at_a_block_that_has_ended_take_no_effect() {
+    let device = row_of(2);
+    for action in [
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];",
+        "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r3], 16;",
+        "st.shared::cluster.b32 [%r3+16], %r0;",
+        "st.shared::cluster.v2.b32 [%r3+16], {%r0, %r0};",
+        "st.b32 [%x2+16], %r0;",
+    ] {
+        let body = at_the_ended_block(action);
+        let data = device.run(&body);
+        let thread_of = |index: usize| (index / 48 % 2, index / 96);
+        for (index, word) in data.iter().enumerate().take(4 * 48) {
+            let expected = if thread_of(index).0 == 1 { 7 } else { 0 };
+            assert_eq!(*word, expected, "{action}, thread {index}");
+        }
+        let found = device.findings(&body);
+        // Several threads store one word, which is a race besides.
+        let mut of_memcheck = found.iter().filter(|found| found.starts_with("memcheck"));
+        let (Some(finding), None) = (of_memcheck.next(), of_memcheck.next()) else {
+            panic!("{action}: {found:?}");
+        };
+        for part in [
+            "memcheck: warning: ",
+            "access to the shared memory of a block that has ended",
+            "the block of rank 0 has ended",
+            action.split(' ').next().expect("an opcode"),
+            "PTX line",
+        ] {
+            assert!(finding.contains(part), "{part}: {finding}");
+        }
+    }
+}
+
+#[test]
+fn what_gives_a_value_of_a_block_that_has_ended_is_a_fault() {
+    let device = row_of(2);
+    for action in [
+        "ld.shared::cluster.b32 %r0, [%r3+16];",
+        "atom.shared::cluster.add.u32 %r0, [%r3+16], %r0;",
+        // Not measured, and so refused.
+        "red.shared::cluster.add.u32 [%r3+16], %r0;",
+        "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r3], 16;",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r3+16], %r0, [%r3];",
+    ] {
+        let fault = device.fault(&at_the_ended_block(action));
+        assert!(matches!(fault.kind, FaultKind::UseAfterFree(_)), "{fault}");
+        let text = fault.to_string();
+        assert!(text.contains("the block of rank 0 has ended"), "{text}");
+    }
+    // A store outside of the shared memory of such a block, or of one that there is not.
+    for store in [
+        "st.shared::cluster.b32 [%r3+4096], %r0;",
+        "add.u32 %r3, %r3, 0x4000000; st.shared::cluster.b32 [%r3], %r0;",
+    ] {
+        let fault = device.fault(&at_the_ended_block(store));
+        let text = fault.to_string();
+        assert!(
+            matches!(
+                fault.kind,
+                FaultKind::OutOfBounds(_) | FaultKind::UseAfterFree(_)
+            ),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn addresses_outside_of_the_clusters_shared_memory_are_faults() {
     let device = row_of(2);

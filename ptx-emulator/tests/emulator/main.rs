@@ -32,6 +32,8 @@ mod surfaces;
 mod syntax;
 mod system;
 mod tensor;
+mod tensor_memory;
+mod tensor_products;
 mod textures;
 mod waiting;
 mod warps;

@@ -5,6 +5,7 @@ mod comparison;
 mod matrices;
 mod moves;
 mod newer;
+mod tensor_memory;
 mod textures;
 mod video;
 

@@ -1,6 +1,6 @@
 //! Forms of GPUs newer than compute capability 9.0.
 
-use super::Family;
+use super::{Family, tensor_memory};
 
 /// Families by the first target that has them.
 pub const NEWER: &[(&str, &[Family])] = &[
@@ -60,6 +60,7 @@ pub const NEWER: &[(&str, &[Family])] = &[
             ),
         ],
     ),
+    ("sm_100a", tensor_memory::FORMS),
     (
         "sm_100f",
         &[

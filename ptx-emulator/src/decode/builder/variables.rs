@@ -32,6 +32,7 @@ impl Builder<'_, '_> {
                     base: AddressBase::Frame,
                     offset: i64::from(offset) + 4 * at as i64,
                     offsets: 0,
+                    has_rank: false,
                 },
                 bytes: 4,
                 sources: vec![Register::Reg32(word)],

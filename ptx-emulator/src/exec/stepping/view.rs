@@ -103,6 +103,7 @@ impl Paused for View<'_> {
                 }
                 State::Cluster => LaneState::Cluster,
                 State::Warpgroup(_) => LaneState::Warpgroup,
+                State::Columns => LaneState::TensorColumns,
             },
             calls: self.calls(warp, split.frame),
             frame: split.frame,

@@ -85,6 +85,36 @@ impl Racecheck {
         self.irregular(by, &flat);
     }
 
+    pub(super) fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        self.before_order();
+        let by = self.geometry.warp(warp);
+        match access.access.space {
+            Space::Shared => self.async_shared(by, access),
+            Space::Cluster => {
+                let mut addresses = [0; LANES];
+                let flat = AsyncAccess {
+                    access: flatten(&self.geometry, &access.access, &mut addresses),
+                    ..*access
+                };
+                self.async_shared(by, &flat);
+            }
+            Space::Global => self.async_global(by, access),
+            _ => return,
+        }
+        let instruction = access.access.instruction;
+        let is_on_tensor_memory = self.semantics[instruction.index()].is_on_tensor_memory;
+        let clocks = &mut self.block.clocks;
+        match (access.issuer, access.progress) {
+            (Issuer::Warp, Progress::Issued) => clocks.issue_mma(by),
+            (Issuer::Lane(lane), Progress::Issued) if is_on_tensor_memory => {
+                clocks.issue_tensor((by, lane));
+            }
+            (Issuer::Warp, _) => clocks.complete_mma(by),
+            (_, Progress::Signalled(barrier)) => clocks.signal(self.geometry.in_group(barrier)),
+            _ => {}
+        }
+    }
+
     /// An asynchronous operation on shared memory.
     pub(super) fn async_shared(&mut self, warp: u32, access: &AsyncAccess<'_>) {
         let AsyncAccess {

@@ -10,6 +10,7 @@ mod order;
 mod read_lists;
 mod stored;
 mod strong_writes;
+mod tensor_memory;
 #[cfg(test)]
 mod tests;
 mod updates;
@@ -20,21 +21,20 @@ use std::sync::Arc;
 use super::clocks::Clocks;
 use super::finding::Finding;
 use super::last_accesses::Blocks;
-use super::launch_geometry::{LaunchGeometry, flatten};
+use super::launch_geometry::LaunchGeometry;
 use super::recycled;
 use super::semantics::Semantics;
 use super::settled_reads::{Key, SettledReads};
 use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
-use super::shape::{LANES, Shape, Shapes};
+use super::shape::{Shape, Shapes};
 use super::sync_table::{BlockSet, SyncTable};
 use super::tally::Tally;
 use crate::exec::Level;
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    AsyncAccess, Event, Form, Interest, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
-    RepeatedLoads, WarpContext,
+    Event, Form, Interest, MemoryAccess, Observer, RepeatedAccess, RepeatedLoads, WarpContext,
 };
 use areas::Area;
 use deferred_reads::DeferredReads;
@@ -377,31 +377,6 @@ impl Racecheck {
             }
         }
     }
-
-    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        self.before_order();
-        let by = self.geometry.warp(warp);
-        match access.access.space {
-            Space::Shared => self.async_shared(by, access),
-            Space::Cluster => {
-                let mut addresses = [0; LANES];
-                let flat = AsyncAccess {
-                    access: flatten(&self.geometry, &access.access, &mut addresses),
-                    ..*access
-                };
-                self.async_shared(by, &flat);
-            }
-            Space::Global => self.async_global(by, access),
-            _ => return,
-        }
-        let clocks = &mut self.block.clocks;
-        match (access.issuer, access.progress) {
-            (Issuer::Warp, Progress::Issued) => clocks.issue_mma(by),
-            (Issuer::Warp, _) => clocks.complete_mma(by),
-            (_, Progress::Signalled(barrier)) => clocks.signal(self.geometry.in_group(barrier)),
-            _ => {}
-        }
-    }
 }
 
 impl Observer for Racecheck {
@@ -473,6 +448,20 @@ impl Observer for Racecheck {
             }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
             Event::WarpgroupWait { warp, is_first } => self.warpgroup_wait(warp, is_first),
+            Event::TensorCommit {
+                warp,
+                lane,
+                address,
+            } => {
+                self.tensor_commit(warp, lane, address);
+            }
+            Event::TensorConflict {
+                warp,
+                id,
+                other,
+                block,
+                thread,
+            } => self.tensor_conflict(warp, id, (other, block, thread)),
             Event::Fence {
                 warp,
                 id,
