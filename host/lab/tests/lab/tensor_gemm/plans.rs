@@ -241,7 +241,7 @@ fn reduced<T, C>(
     }
 }
 
-/// Every kernel, in multicast clusters of these shapes.
+/// Every kernel, in multicast clusters of these shapes: the fastest of its plans.
 fn multicast<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
 where
     T: GemmInto<C, Output = f32> + Into<f64>,
@@ -260,9 +260,10 @@ where
                     !choices.is_empty(),
                     "{input:?} has no clusters of {shape:?}"
                 );
+                let mut seen = HashSet::new();
                 for choice in choices {
                     let name = format!("{} {extents:?} {shape:?} {padding}", choice.entry);
-                    if drawn.takes(&name, false) {
+                    if seen.insert(choice.entry) && drawn.takes(&name, false) {
                         run(engine, &case, &choice);
                     }
                 }
