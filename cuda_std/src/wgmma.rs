@@ -158,9 +158,8 @@ pub const COLUMN_STEP: usize = 16;
 /// The accumulators of a thread for D of 64 × [`COLUMNS`](Self::COLUMNS) elements: from `[f32; 32]`
 /// of 64 columns in steps of [`COLUMN_STEP`] up to `[f32; 128]` of 256.
 pub trait Accumulator: Copy {
-    /// The accumulators of the next narrower D. Those of 64 columns are the narrowest, and their
-    /// own.
-    type Narrower: Accumulator;
+    /// The accumulators of a D of [`COLUMN_STEP`] columns fewer. Those of 64 columns are their own.
+    type Fewer: Accumulator;
 
     /// Columns of D.
     const COLUMNS: usize;
@@ -603,12 +602,12 @@ macro_rules! wait_of {
 
 macro_rules! accumulators {
     ($(
-        $registers:tt, $columns:literal, $narrower:literal,
+        $registers:tt, $columns:literal, $fewer:literal,
         $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;
     )*) => {
         $(
             impl Accumulator for [f32; $registers] {
-                type Narrower = [f32; $narrower];
+                type Fewer = [f32; $fewer];
 
                 const COLUMNS: usize = $columns;
                 const ZERO: Self = [0.0; $registers];

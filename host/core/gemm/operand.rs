@@ -134,7 +134,7 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// The tensor maps of a kernel that computes these tiles, whose operands come to stages in
-    /// `boxes`. The copies that operands need are added to `plan`, and their place to its workspace.
+    /// `boxes`. The copies that operands need are added to `plan`, their place to its workspace.
     pub fn tensor_maps(
         &self,
         boxes: &[OperandBoxes; 2],

@@ -105,9 +105,9 @@ struct Slot {
 }
 
 impl Slot {
-    /// That of epilogue tile `index`, one of `boxes`, of a tile of `columns` columns, `narrowest` at
-    /// least. They alternate between the two in shared memory. Where a tile has an odd number of
-    /// them, the next work unit begins with the one that was stored last.
+    /// That of epilogue tile `index`, one of `boxes`, of a tile of `columns` columns, at least
+    /// `narrowest`. They alternate between the two in shared memory. Where a tile has an odd number
+    /// of them, the next work unit begins with the one that was stored last.
     #[inline(always)]
     fn of<C>(index: usize, boxes: &Range<u32>, columns: u32, narrowest: u32) -> Self {
         let of_box = box_columns(size_of::<C>()) as u32;

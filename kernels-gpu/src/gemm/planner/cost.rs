@@ -275,9 +275,9 @@ impl TileCost {
         }
     }
 
-    /// That of tiles of `columns` columns, of a tile configuration in multicast clusters: of as many
-    /// blocks, or of the next fewer with costs. A column takes what lies between those of the next
-    /// wider and the next narrower tiles with costs.
+    /// That of tiles of `columns` columns, of a tile configuration in multicast clusters: of as
+    /// many blocks, or of the next fewer with costs. A column takes what lies between those of the
+    /// next wider and the next narrower tiles with costs.
     pub fn of(
         costs: &[TileCost],
         config: &TileConfig,
@@ -310,7 +310,7 @@ impl TileCost {
         let [_, bn, _] = config.tile;
         match columns < bn {
             true => TileCost {
-                k_tile: cost.k_tile * NARROWED,
+                k_tile: cost.k_tile * CHOSEN_WIDTH,
                 ..cost
             },
             false => cost,

@@ -38,8 +38,8 @@ pub const CONSUMERS_BARRIER: u32 = 15;
 
 /// Reduces the partial sums of a tile. Returns the epilogue tiles of this block, whose accumulators
 /// are then the sums over all splits. They are added from the block's own split on in the order of
-/// the ranks, so the result is always the same. [`wait_for_peers`] must follow. The tile has `count`
-/// epilogue tiles.
+/// the ranks, so the result is always the same. [`wait_for_peers`] must follow. The tile has
+/// `count` epilogue tiles.
 ///
 /// # Safety
 /// All `CONSUMERS` consumer warpgroups of all blocks of the cluster call this, and nothing else in

@@ -53,7 +53,7 @@ pub trait OperandSource: Copy {
     const K_TILE_STAGES: u32 = 1;
 
     /// Whether a launch may choose tiles of fewer columns than the kernel's.
-    const NARROWS: bool = false;
+    const CHOOSES_WIDTH: bool = false;
 
     /// Whether blocks of a cluster may load operands [for each other](multicast), as a launch says.
     const MULTICAST: bool = true;
@@ -118,7 +118,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
     const A_K_MAJOR: bool = A == K_MAJOR;
     const B_K_MAJOR: bool = B == K_MAJOR;
     const C_TRANSPOSED: bool = false;
-    const NARROWS: bool = E::BYTES == 2;
+    const CHOOSES_WIDTH: bool = E::BYTES == 2;
 
     #[inline(always)]
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
@@ -139,7 +139,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
         tiles: UnitTiles,
         warpgroup: usize,
     ) -> S {
-        if !Self::NARROWS {
+        if !Self::CHOOSES_WIDTH {
             // SAFETY: the contract is that of this function.
             return unsafe { Self::mma::<S, R, CONSUMERS>(pipeline, tiles.count, warpgroup) };
         }
@@ -167,7 +167,7 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
 /// 16-bit elements of C not at all: `ptxas` would serialize the MMAs.
 pub const fn narrowest<W: OperandSource, C>(consumers: usize, bn: usize) -> usize {
     match (consumers, bn) {
-        _ if !W::NARROWS => bn,
+        _ if !W::CHOOSES_WIDTH => bn,
         (_, 256) if size_of::<C>() == 4 => 224,
         (2, 192) => 144,
         (1, 192) => 96,
@@ -182,26 +182,32 @@ impl<E: Input + Copy, const A: i32, const B: i32> SS<E, A, B> {
     /// main loop.
     ///
     /// # Safety
-    /// As for [`mma`](Self::mma). `columns` is one of the widths down from those of `N` to the
+    /// As for [`mma`](Self::mma). `columns` is one of the widths down from those of `S` to the
     /// [`narrowest`].
     #[inline(always)]
-    unsafe fn mma_columns<S: Accumulator, N: Accumulator, R: Stages, C, const CONSUMERS: usize>(
-        accumulators: &mut S,
+    unsafe fn mma_columns<
+        All: Accumulator,
+        S: Accumulator,
+        R: Stages,
+        C,
+        const CONSUMERS: usize,
+    >(
+        accumulators: &mut All,
         pipeline: &mut Pipeline<R>,
         [k_tiles, columns]: [u32; 2],
         warpgroup: usize,
     ) {
-        let is_narrowest = const { N::COLUMNS == narrowest::<Self, C>(CONSUMERS, S::COLUMNS) };
+        let is_narrowest = const { S::COLUMNS == narrowest::<Self, C>(CONSUMERS, All::COLUMNS) };
         // SAFETY: the contract is that of this function.
         unsafe {
-            if is_narrowest || columns == N::COLUMNS as u32 {
-                N::keep_apart();
-                let of_columns: N = Self::mma::<N, R, CONSUMERS>(pipeline, k_tiles, warpgroup);
-                for register in 0..N::COLUMNS / 2 {
+            if is_narrowest || columns == S::COLUMNS as u32 {
+                S::keep_apart();
+                let of_columns: S = Self::mma::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup);
+                for register in 0..S::COLUMNS / 2 {
                     accumulators.set(register, of_columns.get(register));
                 }
             } else {
-                Self::mma_columns::<S, N::Narrower, R, C, CONSUMERS>(
+                Self::mma_columns::<All, S::Fewer, R, C, CONSUMERS>(
                     accumulators,
                     pipeline,
                     [k_tiles, columns],

@@ -159,7 +159,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     /// loop.
     #[inline(always)]
     fn columns<W: OperandSource, S: Accumulator>(&self) -> u32 {
-        if W::NARROWS {
+        if W::CHOOSES_WIDTH {
             opaque(self.scheduler.tiles.tile()[1] as usize) as u32
         } else {
             S::COLUMNS as u32

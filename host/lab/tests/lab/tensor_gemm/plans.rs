@@ -70,10 +70,10 @@ const MULTICAST_STREAM_K: [(u32, [u32; 3], [u32; 2]); 5] = [
 ];
 
 /// Columns of tiles that are narrower than their kernel's. Some end inside of an epilogue tile.
-const NARROWED: [u32; 9] = [240, 224, 176, 160, 144, 112, 96, 80, 64];
+const WIDTHS: [u32; 9] = [240, 224, 176, 160, 144, 112, 96, 80, 64];
 
 /// Columns that C has less than two such tiles: none; some, so that the last tile ends outside of
-/// it; and so many that TMA cannot store it.
+/// it; and three, so that TMA cannot store it.
 const LESS: [u32; 3] = [0, 8, 3];
 
 /// The plan of a case, on `multiprocessors` multiprocessors, with the least clocks of those that
@@ -407,16 +407,16 @@ fn sanitizers_find_nothing_in_splits_of_clusters() {
 #[test]
 fn tiles_have_the_width_that_a_launch_chooses() {
     let engine = EmulatorEngine::new();
-    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..2], &NARROWED);
-    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &NARROWED);
-    narrowed::<_, f16>(&engine, F16, &LAYOUTS[2..3], &NARROWED[..4]);
+    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..2], &WIDTHS);
+    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &WIDTHS);
+    narrowed::<_, f16>(&engine, F16, &LAYOUTS[2..3], &WIDTHS[..4]);
 }
 
 #[test]
 fn sanitizers_find_nothing_in_narrowed_tiles() {
     let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
-    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..1], &NARROWED[2..3]);
-    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &NARROWED[5..7]);
+    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..1], &WIDTHS[2..3]);
+    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &WIDTHS[5..7]);
     let findings = engine.findings();
     assert!(findings.is_empty(), "{findings:?}");
 }
@@ -443,8 +443,8 @@ pub fn on_a_gpu(gpu: &dyn Engine) {
     multicast_stream_k::<_, f32>(gpu, BF16, &LAYOUTS, &MULTICAST_STREAM_K);
     multicast_stream_k::<_, f16>(gpu, F16, &LAYOUTS, &MULTICAST_STREAM_K);
     multicast_stream_k::<_, f32>(gpu, TF32, &LAYOUTS, &MULTICAST_STREAM_K);
-    narrowed::<_, f32>(gpu, BF16, &LAYOUTS, &NARROWED);
-    narrowed::<_, f32>(gpu, F16, &LAYOUTS, &NARROWED);
-    narrowed::<_, bf16>(gpu, BF16, &LAYOUTS, &NARROWED);
-    narrowed::<_, f16>(gpu, F16, &LAYOUTS, &NARROWED);
+    narrowed::<_, f32>(gpu, BF16, &LAYOUTS, &WIDTHS);
+    narrowed::<_, f32>(gpu, F16, &LAYOUTS, &WIDTHS);
+    narrowed::<_, bf16>(gpu, BF16, &LAYOUTS, &WIDTHS);
+    narrowed::<_, f16>(gpu, F16, &LAYOUTS, &WIDTHS);
 }

@@ -78,7 +78,7 @@ pub const WGMMA: &[TileCost] = &[
 /// How many times as long a k-tile takes where a launch narrows a kernel's tiles. With it the
 /// planner's choice takes 1.023 times as long as the fastest candidate of 76 products drawn at
 /// random, and 1.027 times without.
-pub const NARROWED: f64 = 1.05;
+pub const CHOSEN_WIDTH: f64 = 1.05;
 
 /// What the L2 cache takes for elements of 2 and 4 bytes. Fitted with them.
 pub const L2: L2Cost = L2Cost {
