@@ -361,7 +361,16 @@ impl TensorMap {
         (at % 4 < words).then(|| 4 * (at / 4 * words + at % 4))
     }
 
-    /// Bytes of a box.
+    /// Bytes of a box that an mbarrier is told of: those of its elements, without padding.
+    pub(crate) fn told_bytes(&self) -> u64 {
+        match self.element {
+            TensorElement::U4Padded => self.box_bytes() / 2,
+            TensorElement::U6Padded => self.box_bytes() / 4 * 3,
+            _ => self.box_bytes(),
+        }
+    }
+
+    /// Bytes of a box in shared memory.
     pub(crate) fn box_bytes(&self) -> u64 {
         let extents = self.box_extents.iter().map(|&extent| u64::from(extent));
         extents.product::<u64>() * u64::from(self.element_bytes)

@@ -38,6 +38,9 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) awaited: Vec<AwaitedCopy>,
     /// Bulk copies that have been issued.
     pub(super) bulk: VecDeque<PendingBulk>,
+    /// How often waits for mbarriers have reached their time limit since the last phase or bulk
+    /// copy was complete.
+    pub(super) expired: u32,
     /// Its tensor memory, once it has used any.
     pub(super) tensor: Option<Box<TensorMemory>>,
     pub(super) fuel: u64,
@@ -89,6 +92,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
+            expired: 0,
             tensor: None,
             fuel: 0,
             granted: 0,
@@ -122,6 +126,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
     pub(super) fn run_group(&mut self, index: u64, first: [u32; 3]) -> Result<Halt, Box<Fault>> {
         let launch = self.launch;
         self.group_index = index;
+        self.expired = 0;
         self.cluster_barrier.reset();
         self.each_block(|this, rank| this.begin(launch.block_of_group(first, rank)));
         launch.level_fuel(&mut self.fuel, &mut self.granted);
@@ -170,8 +175,12 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             if !round.running {
                 return Ok(None);
             }
-            if !round.progress && !self.advance_any_bulk()? {
-                return Err(self.deadlock(POLL));
+            if !round.progress {
+                match self.advance_any_bulk()? {
+                    true => self.expired = 0,
+                    false if self.expire_waits() => {}
+                    false => return Err(self.deadlock(POLL)),
+                }
             }
             spun = if round.worked { 0 } else { spun + 1 };
             if self.is_due() || spun == MAX_SPUN_ROUNDS && self.patience == Some(Patience::Short) {

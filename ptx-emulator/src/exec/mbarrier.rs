@@ -17,6 +17,10 @@ use crate::observer::{
     Accesses, AsyncAccess, Event, EventSink, Issuer, MemoryAccess, Progress, WarpContext,
 };
 
+/// How often in succession the waits of a group of blocks reach their time limit before they count
+/// as a deadlock.
+const MAX_EXPIRED: u32 = 16;
+
 /// The lane that operates on an mbarrier, which may belong to another block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaneId {
@@ -440,31 +444,56 @@ impl<'l, O: EventSink> Worker<'_, 'l, O> {
 
     /// Releases the lanes that wait for the completed phase of an mbarrier.
     fn wake(&mut self, address: u64) {
-        let program = self.program();
+        self.expired = 0;
         for index in 0..self.warps.len() {
             for at in 0..self.warps[index].splits.len() {
-                let split = self.warps[index].splits[at];
-                let block = &program.blocks[split.block as usize];
-                let Terminator::BarrierObject(object) = &block.terminator else {
-                    continue;
-                };
-                if split.state != State::Phase(address) {
+                if self.warps[index].splits[at].state != State::Phase(address) {
                     continue;
                 }
-                if let BarrierAction::Wait { done, .. } = object.action {
-                    let frame = self.warps[index].frames[split.frame as usize];
-                    let mut r = registers(&mut self.warps[index], &frame);
-                    r.set_predicate(split.mask, done.0, u32::MAX);
-                }
-                let split = &mut self.warps[index].splits[at];
-                split.state = State::Ready;
-                split.block = object.next;
-                let mask = split.mask;
-                let info = block.terminator_info.unwrap_or(u32::MAX);
+                let (mask, info) = self.end_wait((index, at), true);
                 let access = (AccessKind::Load, 8, true);
                 self.observe_shared(index, access, mask, &[address; LANES], info);
             }
         }
+    }
+
+    /// Where nothing else goes on: the waits of all lanes for phases reach their time limit, unless
+    /// that was in vain several times. Programs do so that look whether a phase is complete before
+    /// they do what completes it.
+    pub(super) fn expire_waits(&mut self) -> bool {
+        self.expired += 1;
+        let mut any = false;
+        if self.expired <= MAX_EXPIRED {
+            self.each_block(|this, _| {
+                for index in 0..this.warps.len() {
+                    for at in 0..this.warps[index].splits.len() {
+                        if let State::Phase(_) = this.warps[index].splits[at].state {
+                            this.end_wait((index, at), false);
+                            any = true;
+                        }
+                    }
+                }
+            });
+        }
+        any
+    }
+
+    /// Lanes that waited for a phase go on, as it is complete, or not. Returns their mask and their
+    /// instruction.
+    fn end_wait(&mut self, (index, at): (usize, usize), complete: bool) -> (u32, u32) {
+        let program = self.program();
+        let split = self.warps[index].splits[at];
+        let block = &program.blocks[split.block as usize];
+        if let Terminator::BarrierObject(object) = &block.terminator {
+            if let BarrierAction::Wait { done, .. } = object.action {
+                let frame = self.warps[index].frames[split.frame as usize];
+                let mut r = registers(&mut self.warps[index], &frame);
+                r.set_predicate(split.mask, done.0, if complete { u32::MAX } else { 0 });
+            }
+            self.warps[index].splits[at].block = object.next;
+        }
+        self.warps[index].splits[at].state = State::Ready;
+        (split.mask, block.terminator_info.unwrap_or(u32::MAX))
     }
 
     pub(super) fn observe_shared(

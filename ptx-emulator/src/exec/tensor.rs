@@ -4,6 +4,8 @@
 //! them, stores when their thread waits for the group, or at the end of the block. A kernel that
 //! forgets to wait sees what was there before.
 
+mod accesses;
+
 use super::access::lane_addresses;
 use super::atomic::{update_global, updated};
 use super::block::Worker;
@@ -14,7 +16,7 @@ use super::warp_ops::{self, lanes};
 use crate::address_space::{WINDOW, cluster_address, of_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, AtomicFunction, BulkCopy, BulkData, BulkDirection, Reg32, Space};
-use crate::observer::{EventSink, Issuer, Progress};
+use crate::observer::{EventSink, Progress};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 use ptx_syntax::ast::Type;
 
@@ -63,6 +65,14 @@ enum Region {
 }
 
 impl Region {
+    /// Bytes that an mbarrier is told of.
+    fn told_bytes(&self) -> u64 {
+        match self {
+            Region::Box(map, _) => map.told_bytes(),
+            other => other.bytes(),
+        }
+    }
+
     fn bytes(&self) -> u64 {
         match self {
             Region::Box(map, _) => map.box_bytes(),
@@ -518,7 +528,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             warp: bulk.warp,
             lane: bulk.lane,
         };
-        let bytes = bulk.region.bytes() as i64;
+        let bytes = bulk.region.told_bytes() as i64;
         for rank in ranks {
             let of_barrier = bulk.kind.barrier_rank(rank);
             let told = Progress::Signalled(cluster_address(of_barrier, barrier));
@@ -620,102 +630,6 @@ impl<O: EventSink> Worker<'_, '_, O> {
     fn destinations(&self, bulk: &PendingBulk) -> impl Iterator<Item = u32> + use<O> {
         let first = self.cluster_ranks().start;
         lanes(bulk.blocks).map(move |place| first + place as u32)
-    }
-
-    /// Reports the box in the shared memory of each of its blocks.
-    fn observe_box(&mut self, bulk: &PendingBulk, progress: Progress) {
-        for rank in self.destinations(bulk) {
-            self.observe_box_of(bulk, rank, progress);
-        }
-    }
-
-    /// Reports the box in the shared memory of a block.
-    fn observe_box_of(&mut self, bulk: &PendingBulk, rank: u32, progress: Progress) {
-        let kind = match bulk.kind {
-            PendingKind::Load { .. } => AccessKind::Store,
-            PendingKind::Store { .. } => AccessKind::Load,
-        };
-        let (space, start) = match rank == self.rank {
-            true => (Space::Shared, bulk.shared),
-            false => (Space::Cluster, cluster_address(rank, bulk.shared)),
-        };
-        let end = start + bulk.region.bytes();
-        self.observe_chunks(bulk, space, kind, (start, end), progress);
-        // What a block sends is read in its own shared memory.
-        if let Region::Own(from, bytes) = bulk.region {
-            let read = (from, from + bytes);
-            self.observe_chunks(bulk, Space::Shared, AccessKind::Load, read, progress);
-        }
-    }
-
-    /// Reports the accesses to global memory: each row of the box as far as it is inside the
-    /// tensor.
-    fn observe_rows(&mut self, bulk: &PendingBulk) {
-        if !O::ASYNC_ACCESSES || bulk.repeats {
-            return;
-        }
-        let (kind, progress) = match bulk.kind {
-            PendingKind::Load { barrier, .. } => {
-                let first = self.destinations(bulk).next().unwrap_or(self.rank);
-                let first = bulk.kind.barrier_rank(first);
-                (
-                    AccessKind::Load,
-                    Progress::Signalled(cluster_address(first, barrier)),
-                )
-            }
-            PendingKind::Store { .. } => (AccessKind::Store, Progress::Waited),
-        };
-        let (map, start) = match &bulk.region {
-            Region::Box(map, start) => (map, start),
-            Region::Global(address, bytes) => {
-                let range = (*address, address + bytes);
-                return self.observe_chunks(bulk, Space::Global, kind, range, progress);
-            }
-            Region::Own(..) | Region::Values(..) => return,
-        };
-        let row = u64::from(map.box_extents[0]);
-        let rows = map.box_bytes() / u64::from(map.element_bytes) / row;
-        for index in 0..rows {
-            let loads = kind == AccessKind::Load;
-            let inside = (0..row).filter_map(|at| place(map, start, index * row + at, loads));
-            let (mut first, mut last) = (None, 0);
-            for address in inside {
-                first.get_or_insert(address);
-                last = address + u64::from(map.element_bytes);
-            }
-            if let Some(first) = first {
-                self.observe_chunks(bulk, Space::Global, kind, (first, last), progress);
-            }
-        }
-    }
-
-    fn observe_chunks(
-        &mut self,
-        bulk: &PendingBulk,
-        space: Space,
-        kind: AccessKind,
-        (start, end): (u64, u64),
-        progress: Progress,
-    ) {
-        if !O::ASYNC_ACCESSES || bulk.repeats {
-            return;
-        }
-        // A range that is not a multiple of a chunk is reported in smaller chunks.
-        let size = match (start | end) % CHUNK {
-            0 => CHUNK,
-            rest => 1 << rest.trailing_zeros(),
-        };
-        let mut at = start;
-        while at < end {
-            let count = ((end - at) / size).min(LANES as u64);
-            let addresses = std::array::from_fn(|lane| at + lane as u64 * size);
-            let mask = u32::MAX >> (LANES as u64 - count);
-            let access = (kind, size as u32, false);
-            let (by, lanes) = ((bulk.warp, bulk.info), (mask, &addresses));
-            let issuer = Issuer::Lane(bulk.lane as u32);
-            self.observe_async(by, space, access, lanes, issuer, progress);
-            at += count * size;
-        }
     }
 }
 

@@ -297,6 +297,22 @@ fn transactions_complete_a_phase() {
     assert_eq!(run(body, 32, &[9; 4]), [0, 1, 1, 2]);
 }
 
+/// A thread may look whether a phase is complete before it does what completes it: the wait has a
+/// time limit.
+#[test]
+fn a_wait_for_an_mbarrier_has_a_time_limit() {
+    let body = format!(
+        ".shared .align 8 .b8 bar[8]; mov.u32 %r1, bar; mov.u32 %r2, 0;
+         mbarrier.init.shared.b64 [%r1], 1;
+         mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2; selp.u32 %r3, 2, 5, %p1;
+         mbarrier.arrive.shared.b64 _, [%r1];
+         mbarrier.try_wait.parity.shared.b64 %p2, [%r1], %r2; selp.u32 %r4, 10, 20, %p2;
+         add.u32 %r0, %r3, %r4; {STORE}"
+    );
+    assert_eq!(run(&body, 1, &[0]), [15]);
+    assert_eq!(findings(&module(&body), 1), [""; 0]);
+}
+
 /// NVIDIA's own tests destroy two objects that share their memory, one after the other.
 #[test]
 fn an_mbarrier_may_be_invalidated_twice() {

@@ -4,8 +4,8 @@ use crate::common::{kernel, module, module_with};
 use ptx_emulator::counters::{BulkCounts, Counts};
 use ptx_emulator::sanitize::{Sanitizer, Tool};
 use ptx_emulator::{
-    Args, Counters, FaultKind, LaunchConfig, LaunchError, Memory, TENSOR_MAP_BYTES, TensorMap,
-    TensorSwizzle,
+    Args, Counters, FaultKind, LaunchConfig, LaunchError, Memory, TENSOR_MAP_BYTES, TensorElement,
+    TensorMap, TensorSwizzle,
 };
 
 /// Device memory with data, tensor maps and a result.
@@ -129,6 +129,7 @@ fn boxes_are_swizzled_and_filled_with_zeros() {
         (TensorSwizzle::Bytes32, 32),
         (TensorSwizzle::Bytes64, 64),
         (TensorSwizzle::Bytes128, 128),
+        (TensorSwizzle::Bytes128By32, 128),
     ] {
         let columns = span.max(32) / 2;
         let rows = 1024 / (2 * columns);
@@ -150,12 +151,59 @@ fn boxes_are_swizzled_and_filled_with_zeros() {
                     let expected = if inside { (gy * 96 + gx) as u16 } else { 0 };
                     let at = 2 * (row * columns + column);
                     // Bits 7 and up, as many as the span has chunks.
-                    let at = at ^ ((at >> 7) & (span / 16 - 1)) << 4;
+                    let at = match swizzle {
+                        TensorSwizzle::Bytes128By32 => at ^ (at >> 7 & 3) << 5,
+                        _ => at ^ ((at >> 7) & (span / 16 - 1)) << 4,
+                    };
                     let value = u16::from_le_bytes([found[at], found[at + 1]]);
                     assert_eq!(value, expected, "{swizzle:?} ({x}, {y}): {row}, {column}");
                 }
             }
         }
+    }
+}
+
+/// Elements of 4 and 6 bits, which are packed in global memory; some are padded in shared memory.
+#[test]
+fn narrow_elements_are_copied_in_groups_of_sixteen() {
+    let content: Vec<u8> = (0..4096u32).map(|at| (at * 7 + at / 256) as u8).collect();
+    for (element, group, padded) in [
+        (TensorElement::U4, 8, 8),
+        (TensorElement::U4Padded, 8, 16),
+        (TensorElement::U6Padded, 12, 16),
+    ] {
+        let device = TensorMemory::new(&content);
+        let map = |extents: [u64; 2]| TensorMap {
+            element_bytes: 1,
+            extents: extents.into(),
+            strides: vec![16 * group],
+            box_extents: vec![128, 8],
+            element,
+            ..TensorMap::default()
+        };
+        device.map(0, 0, map([256, 10]));
+        for (x, y) in [(0, 0), (64, 1), (192, 5)] {
+            let told = 8 * 8 * group as u32;
+            let body = load_box(x, y, told, WAIT);
+            device
+                .launch(&body, 32)
+                .unwrap_or_else(|error| panic!("{element:?}: {error}"));
+            let found = device.read(32768, 8 * 8 * padded);
+            for (at, found) in found.iter().enumerate() {
+                let (row, unit, byte) = (at / (8 * padded), at / padded % 8, at % padded);
+                let (row, unit) = (row + y as usize, unit + x as usize / 16);
+                let is_data = byte < group as usize && row < 10 && unit < 16;
+                let place = row * 16 * group as usize + unit * group as usize + byte;
+                let wanted = if is_data { content[place] } else { 0 };
+                assert_eq!(*found, wanted, "{element:?} at ({x}, {y}): byte {at}");
+            }
+        }
+        // An extent or a coordinate that is no multiple of the elements that share bytes.
+        let odd = device.launch(&load_box(1, 0, 512, WAIT), 32);
+        assert!(odd.is_err_and(|error| error.to_string().contains("must be multiples of")));
+        device.map(0, 0, map([255, 10]));
+        let odd = device.launch(&load_box(0, 0, 512, WAIT), 32);
+        assert!(odd.is_err_and(|error| error.to_string().contains("an extent of 255")));
     }
 }
 
@@ -301,6 +349,19 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
         let found = findings(publish, wait);
         let is_race = |text: &String| text.contains("race between threads");
         assert!(found.iter().any(is_race), "{publish} {wait}: {found:?}");
+    }
+    // What is outside of the tensor need not have been written: 16 words of each of two rows are
+    // inside.
+    for (rows, is_whole) in [(2, true), (1, false)] {
+        let device = TensorMemory::new(&[]);
+        device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
+        let text = store(publish, read)
+            .replace("FILL:", "setp.lt.u32 %p3, %thread, 16; FILL: @%p3")
+            .replace("%r8, 8;", &format!("%r8, {rows};"));
+        let found = device.findings(&text, 32);
+        let is_unwritten = |text: &String| text.contains("never written");
+        assert_eq!(found.is_empty(), is_whole, "{found:?}");
+        assert!(is_whole || found.iter().all(is_unwritten), "{found:?}");
     }
 }
 
