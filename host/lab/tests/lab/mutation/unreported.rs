@@ -110,7 +110,7 @@ const EQUIVALENT: &[Unreported] = &[
                 warpgroup, the wait is for those of all warps.",
     },
     Unreported {
-        kernels: &[OF_64_ROWS],
+        kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT],
         kind: "barrier",
         source: "dsmem: let own = first..(first + each).min(count);",
         copies: &[0],
@@ -285,14 +285,14 @@ const ELSEWHERE: &[Unreported] = &[
         kernels: &[OF_64_ROWS],
         kind: "barrier",
         source: "tma_store: if is_by_tma && leader {",
-        copies: &[0, 1, 3, 5],
+        copies: &[0],
         reason: "The barrier before an epilogue tile is written again: blocks have one tile here, and use each epilogue tile once.",
     },
     Unreported {
-        kernels: &[OF_64_ROWS_TO_16_BIT],
+        kernels: &[OF_64_ROWS, OF_64_ROWS_TO_16_BIT],
         kind: "barrier",
-        source: "tma_store: if is_by_tma && leader {",
-        copies: &[0, 3],
+        source: "tma_store: } else if columns < Self::BOX_COLUMNS as u32",
+        copies: &[0],
         reason: "The same: a tile is one box.",
     },
     Unreported {
