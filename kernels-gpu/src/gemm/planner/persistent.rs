@@ -118,9 +118,9 @@ fn is_worth(
     let n = problem.extents[1];
     let mut narrower = config.widths().filter(|&narrower| narrower < columns);
     is_possible(config, columns, cluster, problem)
-        && !narrower
+        && narrower
             .find(|&narrower| is_possible(config, narrower, cluster, problem))
-            .is_some_and(|narrower| n.div_ceil(narrower) == n.div_ceil(columns))
+            .is_none_or(|narrower| n.div_ceil(narrower) != n.div_ceil(columns))
 }
 
 /// Whether tiles of `columns` columns can be computed in these clusters.
