@@ -42,8 +42,8 @@ impl Sample {
         let seed = variable(SEED);
         match variable(EXTENT).as_str() {
             "full" => Sample::Full,
-            "sample" => Sample::Drawn { seed, one_in: 2 },
-            "" | "quick" => Sample::Drawn { seed, one_in: 8 },
+            "sample" => Sample::Drawn { seed, one_in: 3 },
+            "" | "quick" => Sample::Drawn { seed, one_in: 12 },
             other => panic!("{EXTENT}={other} is unknown: use `full`, `sample` or `quick`"),
         }
     }
