@@ -12,7 +12,7 @@ use crate::ir::{MatrixInputs, Sums};
 
 /// Rows and columns of D that are computed at once.
 const ROWS: usize = 16;
-const COLUMNS: usize = 32;
+const COLUMNS: usize = 256;
 
 /// What is computed of lines.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,8 @@ impl LineProduct<'_> {
                 let height = ROWS.min(rows - top);
                 let row =
                     |at: usize| (top + at) * columns + first..(top + at) * columns + first + width;
-                let addends: Vec<u32> = (0..height).flat_map(|at| &c[row(at)]).copied().collect();
+                let mut addends = Vec::with_capacity(height * width);
+                (0..height).for_each(|at| addends.extend_from_slice(&c[row(at)]));
                 let has_special = addends
                     .iter()
                     .fold(false, |any, &bits| any | is_special(bits));

@@ -263,6 +263,21 @@ impl Products<'_, '_> {
     fn accumulate_rows(
         &mut self,
         product: &Wgmma,
+        operands: [&[u32]; 2],
+        depth: usize,
+        rows: (usize, usize),
+    ) {
+        match product.sums.packed() {
+            1 => self.accumulate_packed::<1>(product, operands, depth, rows),
+            _ => self.accumulate_packed::<2>(product, operands, depth, rows),
+        }
+    }
+
+    /// As [`Self::accumulate_rows`], for registers with this number of elements, which is constant
+    /// since all elements are moved by it.
+    fn accumulate_packed<const PACKED: usize>(
+        &mut self,
+        product: &Wgmma,
         [a, b]: [&[u32]; 2],
         depth: usize,
         (first, count): (usize, usize),
@@ -279,13 +294,12 @@ impl Products<'_, '_> {
             scales: None,
         };
         let columns = product.columns as usize;
-        let packed = product.sums.packed() as usize;
-        let mask = u32::MAX >> (32 - 32 / packed);
-        let shift = |part: usize| (32 / packed * part) as u32;
+        let mask = u32::MAX >> (32 - 32 / PACKED);
+        let shift = |part: usize| (32 / PACKED * part) as u32;
         // Row and column of a part of a register.
         let place = |at: usize, lane: usize, part: usize| {
-            let i = packed * at + part;
-            let row = lane / 4 + 8 * (packed * at / 2 % 2);
+            let i = PACKED * at + part;
+            let row = lane / 4 + 8 * (PACKED * at / 2 % 2);
             let column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
             (first..first + count)
                 .contains(&row)
@@ -296,7 +310,7 @@ impl Products<'_, '_> {
         for (at, register) in product.d.iter().enumerate() {
             for lane in lanes(keep) {
                 let word = read(self.r, *register, lane) as u32;
-                for part in 0..packed {
+                for part in 0..PACKED {
                     if let Some(place) = place(at, lane, part) {
                         c[place] = word >> shift(part) & mask;
                     }
@@ -306,7 +320,7 @@ impl Products<'_, '_> {
         let d = lines.sums(a, b, &c);
         for (at, register) in product.d.iter().enumerate() {
             for lane in 0..LANES {
-                let word = (0..packed).try_fold(0, |word, part| {
+                let word = (0..PACKED).try_fold(0, |word, part| {
                     Some(word | d[place(at, lane, part)?] << shift(part))
                 });
                 if let Some(word) = word {
