@@ -76,12 +76,7 @@ impl EndedBlocks {
             address: geometry.in_group(address),
             bytes: access.bytes,
             detail: format!("the block of rank {rank} has ended"),
-            first: Actor {
-                instruction: access.instruction,
-                block: warp.block,
-                thread: 32 * warp.warp + lane,
-                calls: warp.calls,
-            },
+            first: Actor::first_lane(warp, access.instruction, access.mask),
             second: None,
         };
         let count = u64::from(access.mask.count_ones());

@@ -185,12 +185,7 @@ impl SharedVariables {
             address: address + u64::from(warp.rank) * self.geometry.shared_stride(),
             bytes: access.bytes,
             detail: format!("the address is made from that of `{name}`, which has {bytes} bytes"),
-            first: Actor {
-                instruction: access.instruction,
-                block: warp.block,
-                thread: 32 * warp.warp + lane,
-                calls: warp.calls,
-            },
+            first: Actor::first_lane(warp, access.instruction, mask),
             second: None,
         };
         let count = u64::from(mask.count_ones());

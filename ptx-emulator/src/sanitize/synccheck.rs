@@ -85,15 +85,6 @@ impl Synccheck {
         }
     }
 
-    fn actor(warp: &WarpContext<'_>, instruction: InstructionId, mask: u32) -> Actor {
-        Actor {
-            instruction,
-            block: warp.block,
-            thread: 32 * warp.warp + mask.trailing_zeros() % 32,
-            calls: warp.calls,
-        }
-    }
-
     /// Index of a warp in tables by warp.
     #[inline(always)]
     fn index(&self, warp: &WarpContext<'_>) -> usize {
@@ -146,8 +137,8 @@ impl Synccheck {
         (id, others): (InstructionId, u32),
         detail: String,
     ) {
-        let first = Self::actor(warp, waiting.instruction, waiting.mask);
-        let second = Self::actor(warp, id, others);
+        let first = Actor::first_lane(warp, waiting.instruction, waiting.mask);
+        let second = Actor::first_lane(warp, id, others);
         self.report(Problem::DivergentBarrier, detail, first, Some(second));
     }
 
@@ -253,7 +244,7 @@ impl Synccheck {
     fn unusual_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
         for lane in lanes(sync.mask) {
             let members = sync.members[lane];
-            let only = |mask: u32| Self::actor(warp, sync.instruction, mask);
+            let only = |mask: u32| Actor::first_lane(warp, sync.instruction, mask);
             if members >> lane & 1 == 0 {
                 let detail = format!("lane {lane} gives the mask {members:#010x}");
                 self.report(Problem::NotAMember, detail, only(1 << lane), None);

@@ -7,6 +7,7 @@ use super::finding::{Finding, Problem, Severity, Site};
 use super::launch_geometry::LaunchGeometry;
 use crate::error::Fault;
 use crate::ir::{Calls, InstructionId, Space};
+use crate::observer::WarpContext;
 
 /// A thread of the grid and an instruction that it executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,22 @@ pub(super) struct Actor {
     pub thread: u32,
     /// The calls that lead to the instruction, where they are known.
     pub calls: Calls,
+}
+
+impl Actor {
+    /// The first lane of `mask` in a warp.
+    pub(super) fn first_lane(
+        warp: &WarpContext<'_>,
+        instruction: InstructionId,
+        mask: u32,
+    ) -> Actor {
+        Actor {
+            instruction,
+            block: warp.block,
+            thread: 32 * warp.warp + mask.trailing_zeros() % 32,
+            calls: warp.calls,
+        }
+    }
 }
 
 /// The first example of a problem, before it is put into words.

@@ -1,4 +1,4 @@
-//! The tensor memory of a block: its columns, which are taken and given back (PTX ISA, "Tensor
+//! The tensor memory of a block: its columns, allocated and deallocated (PTX ISA, "Tensor
 //! Memory").
 
 /// Lanes, and columns of 32 bits. A multiprocessor has as many; here each block has its own.
@@ -53,7 +53,7 @@ impl TensorAddress {
 }
 
 impl Columns {
-    /// Whether a number of columns may be taken or given back.
+    /// Whether a number of columns may be allocated or deallocated.
     pub(super) fn check_count(columns: u32) -> Result<(), String> {
         match columns.is_power_of_two() && (UNIT..=COLUMNS).contains(&columns) {
             true => Ok(()),
@@ -97,7 +97,7 @@ impl Columns {
         }
     }
 
-    /// Columns that were not given back.
+    /// Columns that were not deallocated.
     pub(super) fn left(&self) -> Option<Taken> {
         self.taken.iter().copied().flatten().next()
     }

@@ -27,12 +27,7 @@ impl Racecheck {
                 thread,
                 calls: Calls::NONE,
             },
-            second: Some(Actor {
-                instruction: id,
-                block: warp.block,
-                thread: 32 * warp.warp,
-                calls: warp.calls,
-            }),
+            second: Some(Actor::first_lane(warp, id, 1)),
         };
         self.tally.add(Problem::RaceInBlock, 1, example);
     }

@@ -273,6 +273,30 @@ where
     }
 }
 
+/// Runs the fastest of these plans of each kernel, and of each way in which partial sums are added,
+/// with and without multicast: results are right, and the same from run to run.
+fn each_kind<T, C>(
+    (engine, drawn): (&dyn Engine, &Drawn),
+    case: &RandomGemm<T, C>,
+    choices: Vec<GemmPlan>,
+    name: &str,
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    let mut seen = HashSet::new();
+    for choice in choices {
+        let stream_k = choice.decomposition.stream_k();
+        let mode = stream_k.map(|of| of.reduction as u32);
+        let kind = (choice.entry, mode, choice.cluster_shape().is_multicast());
+        let name = format!("{kind:?} {name}");
+        if seen.insert(kind) && drawn.takes(&name, false) {
+            let [first, second] = run(engine, case, &choice);
+            assert!(first == second, "{name} differs from run to run");
+        }
+    }
+}
+
 /// Stream-K tiles of multicast clusters of these shapes: of each kernel and each reduction the
 /// fastest plan.
 fn multicast_stream_k<T, C>(
@@ -295,18 +319,12 @@ fn multicast_stream_k<T, C>(
                 !choices.is_empty(),
                 "{input:?} {extents:?} has no split tiles in clusters of {shape:?}"
             );
-            let mut seen = HashSet::new();
-            for choice in choices {
-                let mode = choice
-                    .decomposition
-                    .stream_k()
-                    .map(|of| of.reduction as u32);
-                let name = format!("{} {mode:?} {extents:?} {shape:?}", choice.entry);
-                if seen.insert((choice.entry, mode)) && drawn.takes(&name, false) {
-                    let [first, second] = run(engine, &case, &choice);
-                    assert!(first == second, "{name} differs from run to run");
-                }
-            }
+            each_kind(
+                (engine, &drawn),
+                &case,
+                choices,
+                &format!("{extents:?} {shape:?}"),
+            );
         }
     }
 }
@@ -335,20 +353,8 @@ fn narrowed<T, C>(
                 !choices.is_empty(),
                 "{input:?} has no tiles of {columns} columns"
             );
-            let mut seen = HashSet::new();
-            for choice in choices {
-                let mode = choice
-                    .decomposition
-                    .stream_k()
-                    .map(|of| of.reduction as u32);
-                let is_multicast = choice.cluster_shape().is_multicast();
-                let kind = (choice.entry, mode, is_multicast);
-                let name = format!("{kind:?} {extents:?} {transposed:?}");
-                if seen.insert(kind) && drawn.takes(&name, false) {
-                    let [first, second] = run(engine, &case, &choice);
-                    assert!(first == second, "{name} differs from run to run");
-                }
-            }
+            let name = format!("{extents:?} {transposed:?}");
+            each_kind((engine, &drawn), &case, choices, &name);
         }
     }
 }
