@@ -220,115 +220,50 @@ pub trait Accumulator: Copy {
     fn set(&mut self, register: usize, value: f32);
 }
 
-/// Hands a macro the numbers of the registers.
+/// Hands a macro the numbers of the registers: those that the next narrower width has, and eight
+/// more.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! with_registers {
-    (32, $macro:ident!($($arguments:tt)*)) => {
+    (32, $macro:ident!($($arguments:tt)*) $($more:literal)*) => {
         $macro!($($arguments)*;
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 $($more)*)
     };
-    (40, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39)
+    (40, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(32, $macro!$arguments 32 33 34 35 36 37 38 39 $($more)*)
     };
-    (48, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47)
+    (48, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(40, $macro!$arguments 40 41 42 43 44 45 46 47 $($more)*)
     };
-    (56, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55)
+    (56, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(48, $macro!$arguments 48 49 50 51 52 53 54 55 $($more)*)
     };
-    (64, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    (64, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(56, $macro!$arguments 56 57 58 59 60 61 62 63 $($more)*)
     };
-    (72, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71)
+    (72, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(64, $macro!$arguments 64 65 66 67 68 69 70 71 $($more)*)
     };
-    (80, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79)
+    (80, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(72, $macro!$arguments 72 73 74 75 76 77 78 79 $($more)*)
     };
-    (88, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-            80 81 82 83 84 85 86 87)
+    (88, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(80, $macro!$arguments 80 81 82 83 84 85 86 87 $($more)*)
     };
-    (96, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95)
+    (96, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(88, $macro!$arguments 88 89 90 91 92 93 94 95 $($more)*)
     };
-    (104, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
-            96 97 98 99 100 101 102 103)
+    (104, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(96, $macro!$arguments 96 97 98 99 100 101 102 103 $($more)*)
     };
-    (112, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
-            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111)
+    (112, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(104, $macro!$arguments 104 105 106 107 108 109 110 111 $($more)*)
     };
-    (120, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
-            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111
-            112 113 114 115 116 117 118 119)
+    (120, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(112, $macro!$arguments 112 113 114 115 116 117 118 119 $($more)*)
     };
-    (128, $macro:ident!($($arguments:tt)*)) => {
-        $macro!($($arguments)*;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
-            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
-            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
-            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
-            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
-            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
-            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111
-            112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127)
+    (128, $macro:ident!$arguments:tt $($more:literal)*) => {
+        with_registers!(120, $macro!$arguments 120 121 122 123 124 125 126 127 $($more)*)
     };
 }
 

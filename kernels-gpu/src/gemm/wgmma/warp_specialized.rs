@@ -343,9 +343,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         unsafe {
             if W::INTEGER {
                 let integers = IntegerSums::of(accumulators);
-                self.fix_up(integers, Wrapping(1), split, warpgroup, flag)
+                self.fix_up::<W, _>(integers, Wrapping(1), split, warpgroup, flag)
             } else {
-                self.fix_up(accumulators, 1.0, split, warpgroup, flag)
+                self.fix_up::<W, _>(accumulators, 1.0, split, warpgroup, flag)
             }
         }
     }
@@ -358,7 +358,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     /// All 128 threads of the warpgroup execute it together. The accumulators are complete, and
     /// those of `split`.
     #[inline(always)]
-    unsafe fn fix_up<S: Accumulators>(
+    unsafe fn fix_up<W: OperandSource, S: Accumulators>(
         &self,
         accumulators: &mut S,
         one: S::Element,
@@ -374,7 +374,11 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 .cast::<S::Element>(),
             *split,
             of_warpgroup,
-            opaque(self.scheduler.tiles.tile()[1] as usize / 2),
+            if W::CHOOSES_WIDTH {
+                opaque(self.scheduler.tiles.tile()[1] as usize / 2)
+            } else {
+                S::COUNT
+            },
         );
         let counter = split.tile as usize * CONSUMERS + warpgroup;
         let counter = self.workspace.wrapping_add(counter);
