@@ -32,6 +32,10 @@ opaque! {
     CUmodule of CUmod_st;
     /// A kernel; cast from and to that of `cust_raw` and of other bindings.
     CUfunction of CUfunc_st;
+    /// A graph; cast from and to that of other bindings.
+    CUgraph of CUgraph_st;
+    /// An executable graph; cast from and to that of other bindings.
+    CUgraphExec of CUgraphExec_st;
 }
 
 /// A device's handle.

@@ -15,8 +15,9 @@
 //! their primary context ([`PrimaryContext`]), device memory ([`memory`]), streams ([`Stream`]) and
 //! events ([`Event`]), just-in-time compilation with its logs ([`Module`], [`JitOptions`]), kernels
 //! with their attributes and occupancy ([`Function`]), launches with thread block clusters and
-//! programmatic dependent launch ([`LaunchConfig`]), and tensor maps ([`TensorMap`]). Handles are
-//! the driver's: they can be cast from and to those of other bindings.
+//! programmatic dependent launch ([`LaunchConfig`]), graphs of what a stream captures ([`Graph`]),
+//! and tensor maps ([`TensorMap`]). Handles are the driver's: they can be cast from and to those of
+//! other bindings.
 //!
 //! # For programs that use cust
 //!
@@ -68,6 +69,8 @@ mod event;
 #[cfg(target_os = "linux")]
 mod function;
 #[cfg(target_os = "linux")]
+mod graph;
+#[cfg(target_os = "linux")]
 mod handles;
 #[cfg(target_os = "linux")]
 mod launch;
@@ -93,7 +96,11 @@ pub use {
     error::DriverError,
     event::Event,
     function::{Function, FunctionAttribute},
-    handles::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream},
+    graph::{Capture, Graph},
+    handles::{
+        CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule,
+        CUstream,
+    },
     launch::LaunchConfig,
     module::{JitError, JitLog, JitOptions, Module},
     stream::Stream,

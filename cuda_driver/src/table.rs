@@ -18,7 +18,9 @@
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
 use crate::code::Code;
-use crate::handles::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
+use crate::handles::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUmodule, CUstream,
+};
 use crate::launch::RawLaunchConfig;
 use crate::tensor_map::RawTensorMap;
 
@@ -193,13 +195,19 @@ functions! {
     );
     fn cuGraphCreate(ph_graph: *mut *mut Opaque, flags: c_uint);
     fn cuGraphDebugDotPrint(h_graph: *mut Opaque, path: *const c_char, flags: c_uint);
-    fn cuGraphDestroy(h_graph: *mut Opaque);
+    fn cuGraphDestroy(h_graph: CUgraph);
+    fn cuGraphExecDestroy(h_graph_exec: CUgraphExec);
     fn cuGraphGetEdges(
         h_graph: *mut Opaque, from: *mut *mut Opaque, to: *mut *mut Opaque, num_edges: *mut usize
     );
     fn cuGraphGetNodes(h_graph: *mut Opaque, nodes: *mut *mut Opaque, num_nodes: *mut usize);
+    fn cuGraphInstantiateWithFlags(
+        ph_graph_exec: *mut CUgraphExec, h_graph: CUgraph, flags: u64
+    );
     fn cuGraphKernelNodeGetParams(h_node: *mut Opaque, node_params: *mut Opaque);
+    fn cuGraphLaunch(h_graph_exec: CUgraphExec, h_stream: CUstream);
     fn cuGraphNodeGetType(h_node: *mut Opaque, kind: *mut Enum);
+    fn cuGraphUpload(h_graph_exec: CUgraphExec, h_stream: CUstream);
     fn cuImportExternalMemory(
         ext_mem_out: *mut *mut Opaque, mem_handle_desc: *const Opaque
     );
@@ -287,8 +295,10 @@ functions! {
         block_size_to_dynamic_smem_size: SharedBytesOfBlock, dynamic_smem_size: usize,
         block_size_limit: c_int
     );
+    fn cuStreamBeginCapture_v2(h_stream: CUstream, mode: Enum);
     fn cuStreamCreateWithPriority(ph_stream: *mut CUstream, flags: c_uint, priority: c_int);
     fn cuStreamDestroy_v2(h_stream: CUstream);
+    fn cuStreamEndCapture(h_stream: CUstream, ph_graph: *mut CUgraph);
     fn cuStreamGetFlags(h_stream: CUstream, flags: *mut c_uint);
     fn cuStreamGetPriority(h_stream: CUstream, priority: *mut c_int);
     fn cuStreamSynchronize(h_stream: CUstream);

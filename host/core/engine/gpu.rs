@@ -24,6 +24,7 @@ use cuda_driver::{
 
 use self::arguments::{MAX_ARGUMENTS, argument_pointers};
 use self::kernels::{Kernel, LoadedModule};
+pub use self::queue::QueuedGraph;
 use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
 use crate::device::{ComputeCapability, DeviceProperties, DeviceState};

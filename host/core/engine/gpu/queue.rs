@@ -5,7 +5,7 @@ use crate::engine::streams::{StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::DevicePtr;
 use crate::sync::lock;
-use cuda_driver::Event;
+use cuda_driver::{Capture, Event, Graph};
 use std::ffi::c_void;
 
 impl GpuEngine {
@@ -56,5 +56,48 @@ impl GpuEngine {
         waited.map_err(|error| self.work_failed(what, &error))?;
         let elapsed = stop.elapsed_ms_since(start);
         Ok(elapsed.map(f64::from).map_err(|error| refused(&error))?)
+    }
+
+    /// What `work` puts on the stream, none of which runs yet, as a graph that starts it all
+    /// without the host in between.
+    ///
+    /// # Errors
+    /// Those of `work`; where it did what a capture forbids.
+    ///
+    /// # Safety
+    /// What `work` launches, and the memory that this reads and writes, lives as long as the graph.
+    pub unsafe fn capture<E: From<EngineError>>(
+        &self,
+        work: impl FnOnce() -> Result<(), E>,
+    ) -> Result<QueuedGraph<'_>, E> {
+        self.enter()?;
+        let capture = Capture::begin(&self.stream).map_err(|error| refused(&error))?;
+        work()?;
+        // SAFETY: the context lives as long as the engine, and the caller vouches for the rest.
+        let graph = unsafe { capture.end() }.map_err(|error| refused(&error))?;
+        Ok(QueuedGraph {
+            engine: self,
+            graph,
+        })
+    }
+}
+
+/// Work that was captured, see [`GpuEngine::capture`].
+pub struct QueuedGraph<'e> {
+    engine: &'e GpuEngine,
+    graph: Graph,
+}
+
+impl QueuedGraph<'_> {
+    /// Runs it once and times it, as [`GpuEngine::time_enqueued`].
+    ///
+    /// # Errors
+    /// Those of what was captured.
+    pub fn time(&self, what: &str) -> Result<f64, EngineError> {
+        let stream = self.engine.stream.as_raw();
+        self.engine.time_enqueued(what, || {
+            // SAFETY: the caller of `capture` vouched that all of it lives as long as the graph.
+            unsafe { self.graph.launch(stream) }.map_err(|error| refused(&error))
+        })
     }
 }

@@ -2,14 +2,14 @@
 
 use super::choice::launches_of_sample;
 use super::contestant::{Contestants, Peer};
-use super::products::WORKSPACE_BYTES;
+use super::products::{CUBLAS_WORKSPACE_BYTES, WORKSPACE_BYTES};
 use super::rounds::{Round, Timed};
 use super::{Layout, PeerComparison};
 use crate::catalogue::Rung;
 use crate::dispatch_element;
 use crate::peer::cublas::Cublas;
-use crate::peer::cublaslt::{CublasLt, Workspace};
-use crate::peer::library::LibraryError;
+use crate::peer::cublaslt::CublasLt;
+use crate::peer::library::{LibraryError, Workspace};
 use crate::problem::Shape;
 use crate::run::{Admitted, RunError, Variant, preflight_with};
 use std::cell::OnceCell;
@@ -18,7 +18,7 @@ use warpladder::check::Verdict;
 use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::Buffer;
-use warpladder::engine::gpu::GpuEngine;
+use warpladder::engine::gpu::{GpuEngine, QueuedGraph};
 use warpladder::error::EngineError;
 
 /// Launches of both before the first sample.
@@ -82,7 +82,9 @@ pub struct Options {
 pub struct Comparer<'e> {
     pub(super) engine: &'e GpuEngine,
     cublas: OnceCell<Cublas>,
-    cublaslt: OnceCell<(CublasLt, Buffer<'e>)>,
+    cublaslt: OnceCell<CublasLt>,
+    // After the libraries, which it is dropped after.
+    workspace: OnceCell<Buffer<'e>>,
     pub(super) options: Options,
 }
 
@@ -93,6 +95,7 @@ impl<'e> Comparer<'e> {
             engine,
             cublas: OnceCell::new(),
             cublaslt: OnceCell::new(),
+            workspace: OnceCell::new(),
             options,
         }
     }
@@ -163,6 +166,7 @@ impl<'e> Comparer<'e> {
             rounds: rounds.len(),
             first_ratio: first_ratio.filter(|_| rounds.len() > 1),
             launches,
+            graph: is_graph(launches),
             sets: contestants.sets(),
             rest_ms: rest.as_millis() as u64,
             median_ms: ours,
@@ -187,23 +191,24 @@ impl<'e> Comparer<'e> {
 
     /// Samples of both in turn, and how many launches a sample has.
     fn round(&self, contestants: &Contestants<'_>) -> Result<(Round, u32), CompareError> {
-        let sample = |side: usize, launches: u32| {
-            self.sample(contestants.name(side), launches, |launch| {
-                contestants.queue(side, launch % contestants.sets())
-            })
-        };
+        let queue =
+            |side: usize| move |launch: usize| contestants.queue(side, launch % contestants.sets());
         let mut slowest = 0.0_f64;
         for _ in 0..WARM_UP {
-            slowest = sample(0, 1)?.max(sample(1, 1)?);
+            for side in 0..2 {
+                slowest = slowest.max(self.sample(contestants.name(side), 1, queue(side))?);
+            }
         }
         let launches = launches_of_sample(slowest);
+        let sampled = |side: usize| Sampled::new(self.engine, launches, queue(side));
+        let sampled = [sampled(0)?, sampled(1)?];
         let mut times = [Vec::new(), Vec::new()];
         for rep in 0..self.options.reps.max(1) {
             for turn in 0..2 {
                 // A B, then B A.
                 let side = (rep + turn) % 2;
                 std::thread::sleep(self.options.rest);
-                times[side].push(sample(side, launches)?);
+                times[side].push(sampled[side].time(contestants.name(side))?);
             }
         }
         Ok((Round { times }, launches))
@@ -214,42 +219,92 @@ impl<'e> Comparer<'e> {
         &self,
         what: &str,
         launches: u32,
-        mut queue: impl FnMut(usize) -> Result<(), CompareError>,
+        queue: impl Fn(usize) -> Result<(), CompareError>,
     ) -> Result<f64, CompareError> {
-        let total = self
-            .engine
-            .time_enqueued(what, || (0..launches as usize).try_for_each(&mut queue))?;
-        Ok(total / f64::from(launches))
+        Sampled::new(self.engine, launches, queue)?.time(what)
     }
 
     pub(super) fn cublas(&self) -> Result<&Cublas, CompareError> {
         if let Some(cublas) = self.cublas.get() {
             return Ok(cublas);
         }
+        let workspace = self.workspace(CUBLAS_WORKSPACE_BYTES)?;
         let stream = self.engine.stream()?;
         // SAFETY: `stream` has made its context current; the engine, which owns both, outlives this
-        // value.
-        let cublas = unsafe { Cublas::load(stream) }?;
+        // value, and the workspace is dropped after it.
+        let cublas = unsafe { Cublas::load(stream, workspace) }?;
         Ok(self.cublas.get_or_init(|| cublas))
     }
 
     /// cuBLASLt, and memory for its algorithms.
     pub(super) fn cublaslt(&self) -> Result<(&CublasLt, Workspace), CompareError> {
-        let (library, workspace) = match self.cublaslt.get() {
+        let library = match self.cublaslt.get() {
             Some(loaded) => loaded,
             None => {
                 let stream = self.engine.stream()?;
                 // SAFETY: `stream` has made its context current; the engine, which owns both,
                 // outlives this value.
                 let library = unsafe { CublasLt::load(stream) }?;
-                let workspace = Buffer::new(self.engine, WORKSPACE_BYTES)?;
-                self.cublaslt.get_or_init(|| (library, workspace))
+                self.cublaslt.get_or_init(|| library)
             }
         };
-        let workspace = Workspace {
-            pointer: workspace.ptr(),
-            bytes: WORKSPACE_BYTES,
-        };
-        Ok((library, workspace))
+        Ok((library, self.workspace(WORKSPACE_BYTES)?))
     }
+
+    /// The first bytes of the workspace: the libraries share it, as one stream orders their work.
+    fn workspace(&self, bytes: usize) -> Result<Workspace, CompareError> {
+        let buffer = match self.workspace.get() {
+            Some(buffer) => buffer,
+            None => {
+                let buffer = Buffer::new(self.engine, WORKSPACE_BYTES)?;
+                self.workspace.get_or_init(|| buffer)
+            }
+        };
+        let pointer = buffer.ptr();
+        Ok(Workspace { pointer, bytes })
+    }
+}
+
+/// The launches of a sample, `queue` for each: several as a graph, so that the GPU never waits for
+/// the host, whose part differs from library to library and from machine to machine.
+struct Sampled<'e, Q> {
+    engine: &'e GpuEngine,
+    launches: u32,
+    queue: Q,
+    graph: Option<QueuedGraph<'e>>,
+}
+
+impl<'e, Q: Fn(usize) -> Result<(), CompareError>> Sampled<'e, Q> {
+    /// `queue` has run before where there are several: the first launch of a kernel may load it.
+    fn new(engine: &'e GpuEngine, launches: u32, queue: Q) -> Result<Self, CompareError> {
+        let mut sampled = Sampled {
+            engine,
+            launches,
+            queue,
+            graph: None,
+        };
+        if is_graph(launches) {
+            // SAFETY: contestants and libraries outlive their samples.
+            sampled.graph = Some(unsafe { engine.capture(|| sampled.queue_all()) }?);
+        }
+        Ok(sampled)
+    }
+
+    fn queue_all(&self) -> Result<(), CompareError> {
+        (0..self.launches as usize).try_for_each(&self.queue)
+    }
+
+    /// Milliseconds of a launch.
+    fn time(&self, what: &str) -> Result<f64, CompareError> {
+        let total = match &self.graph {
+            Some(graph) => graph.time(what)?,
+            None => self.engine.time_enqueued(what, || self.queue_all())?,
+        };
+        Ok(total / f64::from(self.launches))
+    }
+}
+
+/// Whether so many launches are timed as a graph.
+fn is_graph(launches: u32) -> bool {
+    launches > 1
 }

@@ -66,6 +66,10 @@ pub struct PeerComparison {
     pub first_ratio: Option<f64>,
     /// Launches in a sample.
     pub launches: u32,
+    /// Whether they were one CUDA graph, so that no time of the host is in them. Older files are
+    /// without it: each was put on a stream.
+    #[serde(default)]
+    pub graph: bool,
     /// Copies of the data that the launches go round through.
     pub sets: usize,
     /// Pause before each sample, in milliseconds.

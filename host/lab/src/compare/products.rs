@@ -5,14 +5,18 @@ use super::comparer::{CompareError, Comparer};
 use super::comparison::{Heuristics, OtherPeer};
 use super::contestant::Peer;
 use crate::peer::cublas::Cublas;
-use crate::peer::cublaslt::{self, CublasLt, LtProduct, Workspace};
-use crate::peer::library::LibraryError;
+use crate::peer::cublaslt::{self, CublasLt, LtProduct};
+use crate::peer::library::{LibraryError, Workspace};
 use crate::peer::product::{DataType, Product};
 use std::ops::ControlFlow;
 use warpladder::engine::Buffer;
 
 /// Bytes that cuBLASLt's algorithms may use beside the matrices.
 pub(super) const WORKSPACE_BYTES: usize = 128 << 20;
+
+/// Bytes that cuBLAS may use: what it has by itself on an H100 (cuBLAS documentation,
+/// "cublasSetWorkspace").
+pub(super) const CUBLAS_WORKSPACE_BYTES: usize = 32 << 20;
 
 /// One library with what it was asked for.
 enum Library<'e> {
@@ -194,7 +198,7 @@ fn sample(
     comparer: &Comparer<'_>,
     launches: u32,
     products: &[Product],
-    mut queue: impl FnMut(&Product) -> Result<(), LibraryError>,
+    queue: impl Fn(&Product) -> Result<(), LibraryError>,
 ) -> Result<ControlFlow<(), f64>, CompareError> {
     let sampled = comparer.sample("the peer", launches, |launch| {
         Ok(queue(&products[launch % products.len()])?)

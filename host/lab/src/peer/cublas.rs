@@ -1,6 +1,6 @@
 //! cuBLAS, NVIDIA's library of matrix products.
 
-use super::library::{self, LibraryError, Status, check, version_name};
+use super::library::{self, LibraryError, Status, Workspace, check, version_name};
 use super::product::{Factors, Product};
 use libloading::os::unix::{Library, Symbol};
 use std::ffi::{c_int, c_longlong, c_void};
@@ -78,15 +78,15 @@ pub struct Cublas {
 
 impl Cublas {
     /// Loads the library and opens a handle that queues on `stream`, a `CUstream` of the current
-    /// context.
+    /// context, with this workspace. With its own it puts an allocation into every graph.
     ///
     /// # Safety
-    /// The context is current, and it and the stream live as long as this value.
+    /// The context is current, and it, the stream and the workspace live as long as this value.
     ///
     /// # Errors
     /// [`LibraryError::Missing`] where it is not there; [`LibraryError::Status`] where it does not
     /// start.
-    pub unsafe fn load(stream: *mut c_void) -> Result<Self, LibraryError> {
+    pub unsafe fn load(stream: *mut c_void, workspace: Workspace) -> Result<Self, LibraryError> {
         let library = library::open(NAME, &NAMES)?;
         // SAFETY: types and names are those of cublas_api.h, the same in all releases that `NAMES`
         // lists.
@@ -100,12 +100,22 @@ impl Cublas {
                 library.get::<unsafe extern "C" fn(Handle, *mut c_int) -> Status>(
                     b"cublasGetVersion_v2",
                 ),
+                library.get::<unsafe extern "C" fn(Handle, *mut c_void, usize) -> Status>(
+                    b"cublasSetWorkspace_v2",
+                ),
                 library.get::<GemmEx>(b"cublasGemmEx"),
                 library.get::<Gemm>(b"cublasGemmStridedBatchedEx"),
             )
         };
-        let (Ok(create), Ok(destroy), Ok(set_stream), Ok(get_version), Ok(gemm), Ok(batched)) =
-            symbols
+        let (
+            Ok(create),
+            Ok(destroy),
+            Ok(set_stream),
+            Ok(get_version),
+            Ok(set_workspace),
+            Ok(gemm),
+            Ok(batched),
+        ) = symbols
         else {
             return Err(library::lacks_functions(NAME, &NAMES));
         };
@@ -122,9 +132,14 @@ impl Cublas {
             _library: library,
         };
         let mut version = 0;
-        // SAFETY: the handle is open; the stream lives by this function's contract.
+        // SAFETY: the handle is open; stream and workspace live by this function's contract.
         unsafe {
             check("cublasSetStream", set_stream(handle, stream))?;
+            // After the stream, which brings the library's own workspace back.
+            check(
+                "cublasSetWorkspace",
+                set_workspace(handle, workspace.pointer.0 as *mut c_void, workspace.bytes),
+            )?;
             check("cublasGetVersion", get_version(handle, &mut version))?;
         }
         cublas.version = version.unsigned_abs();

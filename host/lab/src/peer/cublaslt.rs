@@ -5,7 +5,7 @@
 //! (`Product::column_major`), as they are to cuBLAS: not every algorithm takes
 //! `CUBLASLT_ORDER_ROW`.
 
-use super::library::{self, LibraryError, Status, check, version_name};
+use super::library::{self, LibraryError, Status, Workspace, check, version_name};
 use super::product::{DataType, Factors, Product};
 use libloading::os::unix::{Library, Symbol};
 use std::ffi::{c_int, c_void};
@@ -150,15 +150,6 @@ pub struct CublasLt {
     functions: Functions,
     // Dropped last: the functions lie in it.
     _library: Library,
-}
-
-/// Memory that algorithms may use.
-#[derive(Clone, Copy, Debug)]
-pub struct Workspace {
-    /// Where it is.
-    pub pointer: DevicePtr,
-    /// Its bytes.
-    pub bytes: usize,
 }
 
 /// A descriptor of the library, which it is given back to.

@@ -4,6 +4,7 @@ use super::product::Product;
 use libloading::os::unix::Library;
 use std::error::Error;
 use std::ffi::c_int;
+use warpladder::launch::DevicePtr;
 
 /// Why a library did not do something.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,15 @@ pub enum LibraryError {
     /// No algorithm of cuBLASLt's heuristics runs this product.
     #[error("cuBLASLt has no algorithm for {0}: {advice}", advice = .0.other_choice())]
     NoAlgorithm(Product),
+}
+
+/// Memory of the device that a library's algorithms may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Workspace {
+    /// Where it is.
+    pub pointer: DevicePtr,
+    /// Its bytes.
+    pub bytes: usize,
 }
 
 /// `cublasStatus_t`.
