@@ -12,4 +12,4 @@ pub mod rs;
 pub mod source;
 pub mod split;
 pub mod stage;
-mod warp_specialized;
+pub(crate) mod warp_specialized;
