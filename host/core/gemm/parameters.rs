@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<FusionParams>() == 5 * 4);
 
 // SAFETY: it is `repr(C)`, and its size is that of its fields.
 unsafe impl ByValue for TileSchedulerParams {}
-const _: () = assert!(size_of::<TileSchedulerParams>() == (15 + 4 * 2 + 9 + 2 * 2 + 5) * 4);
+const _: () = assert!(size_of::<TileSchedulerParams>() == (15 + 4 * 2 + 9 + 2 * 2 + 3) * 4);
 
 // SAFETY: they are `repr(C)`, and their size is that of their fields.
 unsafe impl ByValue for [OperandBoxes; 2] {}

@@ -2,6 +2,4 @@
 
 pub mod cp_async;
 #[cfg(sm_90a)]
-pub mod ordered_sequence;
-#[cfg(sm_90a)]
 pub mod tma;

@@ -4,7 +4,6 @@
 //! and starts the TMA loads, which complete the phase of the full barrier. A consumer warp waits
 //! for the full barrier, reads the stage, and releases it at the empty barrier.
 
-use super::ordered_sequence::OrderedSequence;
 use core::marker::PhantomData;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::cluster::ClusterBarrier;
@@ -19,36 +18,23 @@ pub trait Stages {
     /// Bytes of a stage.
     const BYTES: usize;
 
-    /// The most stages where a launch may have smaller ones.
-    const MOST: usize = Self::COUNT;
-
-    /// Bytes of all stages.
-    const ALL_BYTES: usize = Self::COUNT * Self::BYTES;
-
     /// Whether the producers of a cluster's blocks may fill each other's stages, as a launch says:
     /// see [`multicast`](crate::gemm::wgmma::multicast).
     const MULTICAST: bool = false;
 
-    /// Whether two consumer warpgroups read the stages of whole work units in turn.
-    const PING_PONG: bool = false;
-
     /// Bytes of all stages and of their full and empty barriers, which lie behind them.
-    const TOTAL_BYTES: usize = Self::ALL_BYTES + Self::MOST * 2 * Barrier::BYTES as usize;
+    const TOTAL_BYTES: usize = Self::COUNT * (Self::BYTES + 2 * Barrier::BYTES as usize);
 }
 
 /// The pipeline's state in one role: the current stage and its phase.
 pub struct Pipeline<S: Stages> {
     base: SharedAddress,
-    /// Number of stages and bytes of each, where a launch says them.
-    size: [u32; 2],
     index: u32,
     /// Passes through all stages, modulo 2: the parity of the phase to wait for.
     parity: u32,
     /// The ranks in the cluster of the blocks whose producers fill this block's stages, as bits; 0
     /// where that is this block alone.
     producers: u32,
-    /// The turns of this consumer warpgroup, where there are any.
-    sequence: Option<OrderedSequence>,
     stages: PhantomData<S>,
 }
 
@@ -58,39 +44,10 @@ impl<S: Stages> Pipeline<S> {
     pub fn new(base: SharedAddress) -> Self {
         Pipeline {
             base,
-            size: [S::COUNT as u32, S::BYTES as u32],
             index: 0,
             parity: 0,
             producers: 0,
-            sequence: None,
             stages: PhantomData,
-        }
-    }
-
-    /// The same with this number of stages and bytes of each, where a launch may say them: at most
-    /// [`MOST`](Stages::MOST), which have [`ALL_BYTES`](Stages::ALL_BYTES) at most.
-    #[inline(always)]
-    pub fn with_stages(self, size: [u32; 2]) -> Self {
-        Pipeline { size, ..self }
-    }
-
-    /// The number of stages.
-    #[inline(always)]
-    pub fn count(&self) -> u32 {
-        if S::MOST > S::COUNT {
-            self.size[0]
-        } else {
-            S::COUNT as u32
-        }
-    }
-
-    /// Bytes of a stage.
-    #[inline(always)]
-    pub fn bytes(&self) -> u32 {
-        if S::MOST > S::COUNT {
-            self.size[1]
-        } else {
-            S::BYTES as u32
         }
     }
 
@@ -105,15 +62,6 @@ impl<S: Stages> Pipeline<S> {
         }
     }
 
-    /// The same in a consumer warpgroup that takes turns.
-    #[inline(always)]
-    pub fn in_sequence(self, sequence: OrderedSequence) -> Self {
-        Pipeline {
-            sequence: Some(sequence),
-            ..self
-        }
-    }
-
     /// Initialises the barriers. A stage is empty when `consumer_warps` warps have released it,
     /// those of all blocks whose stages this block's producer fills.
     ///
@@ -123,34 +71,22 @@ impl<S: Stages> Pipeline<S> {
     /// first use.
     #[inline(always)]
     pub unsafe fn init(base: SharedAddress, consumer_warps: u32) {
-        for index in 0..S::MOST {
-            // SAFETY: the contract is that of this function.
-            unsafe { Self::init_stage(base, index as u32, consumer_warps) };
-        }
-    }
-
-    /// [`init`](Self::init) of the barriers of one stage: threads can do it side by side.
-    ///
-    /// # Safety
-    /// As for [`init`](Self::init). `index` is less than [`MOST`](Stages::MOST).
-    #[inline(always)]
-    pub unsafe fn init_stage(base: SharedAddress, index: u32, consumer_warps: u32) {
-        let pipeline = Pipeline {
-            index,
-            ..Self::new(base)
-        };
-        // SAFETY: the contract says that no thread uses the barriers before this one has
-        // initialised them.
-        unsafe {
-            pipeline.full().init(1);
-            pipeline.empty().init(consumer_warps);
+        let mut pipeline = Self::new(base);
+        for _ in 0..S::COUNT {
+            // SAFETY: the contract says that no thread uses the barriers before this one has
+            // initialised them.
+            unsafe {
+                pipeline.full().init(1);
+                pipeline.empty().init(consumer_warps);
+            }
+            pipeline.advance();
         }
     }
 
     /// The address of the current stage.
     #[inline(always)]
     pub fn stage(&self) -> SharedAddress {
-        self.base.at(self.index * self.bytes())
+        self.base.at(self.index * S::BYTES as u32)
     }
 
     /// The full barrier of the current stage.
@@ -162,14 +98,14 @@ impl<S: Stages> Pipeline<S> {
     /// The empty barrier of the current stage.
     #[inline(always)]
     fn empty(&self) -> Barrier {
-        let index = S::MOST as u32 + self.index;
+        let index = S::COUNT as u32 + self.index;
         Barrier::new(self.barriers().at(index * Barrier::BYTES))
     }
 
     /// The barriers: the full ones of all stages, then the empty ones.
     #[inline(always)]
     fn barriers(&self) -> SharedAddress {
-        self.base.at(S::ALL_BYTES as u32)
+        self.base.at((S::COUNT * S::BYTES) as u32)
     }
 
     // ANCHOR: producer_acquire
@@ -192,7 +128,7 @@ impl<S: Stages> Pipeline<S> {
     /// As for [`producer_acquire`](Self::producer_acquire).
     #[inline(always)]
     pub unsafe fn producer_tail(&mut self) {
-        for _ in 0..self.count() {
+        for _ in 0..S::COUNT {
             // SAFETY: the contract says that the barriers are initialised and that this is the
             // producer.
             unsafe { self.producer_acquire() };
@@ -228,50 +164,12 @@ impl<S: Stages> Pipeline<S> {
     #[inline(always)]
     pub fn advance(&mut self) {
         self.index += 1;
-        if self.index == self.count() {
+        if self.index == S::COUNT as u32 {
             self.index = 0;
             self.parity ^= 1;
         }
     }
     // ANCHOR_END: advance
-
-    /// Advances by `stages` stages, which the other consumer warpgroup reads in its turn.
-    #[inline(always)]
-    pub fn skip(&mut self, stages: u32) {
-        let index = self.index + stages;
-        let passes = index / self.count();
-        self.index = index - passes * self.count();
-        self.parity ^= passes & 1;
-    }
-
-    /// Waits for the turn of this consumer warpgroup, where there are turns. The other one has then
-    /// seen all stages before the current one full, so that the parity to wait for is unambiguous.
-    ///
-    /// # Safety
-    /// All threads of the warpgroup call this, and [`end_turn`](Self::end_turn) after it.
-    #[inline(always)]
-    pub unsafe fn begin_turn(&mut self) {
-        if S::PING_PONG
-            && let Some(sequence) = &mut self.sequence
-        {
-            // SAFETY: the contract is that of this function.
-            unsafe { sequence.wait() };
-        }
-    }
-
-    /// Ends it, with the last stages full and their MMAs in flight.
-    ///
-    /// # Safety
-    /// As for [`begin_turn`](Self::begin_turn).
-    #[inline(always)]
-    pub unsafe fn end_turn(&self) {
-        if S::PING_PONG
-            && let Some(sequence) = &self.sequence
-        {
-            // SAFETY: the contract is that of this function.
-            unsafe { sequence.arrive() };
-        }
-    }
 }
 
 /// A stage that a consumer warp reads, and releases afterwards.

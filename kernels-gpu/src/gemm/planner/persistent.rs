@@ -16,7 +16,6 @@ use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::{OperandBoxes, SWIZZLED_ROWS};
 use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
-use crate::gemm::wgmma::warp_specialized::stages;
 
 /// What the plan of a candidate is made from: thousands are compared, and one is planned.
 #[derive(Clone, Copy)]
@@ -299,7 +298,9 @@ impl Tile {
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
         let k_tile = self.k_tile_clocks(grid);
         let work = f64::from(self.k_tiles) * k_tile;
-        let [mut main_loop, epilogues] = self.tiles_clocks(tiles, work);
+        let [mut main_loop, epilogues] =
+            self.cost
+                .tiles(self.config, tiles, [work, self.cost.epilogue], 0.0);
         let mut clocks = PERSISTENT.start + epilogues;
         if self.tiles.cluster().is_multicast() {
             clocks += cost::CLUSTER_BARRIER;
@@ -337,22 +338,6 @@ impl Tile {
         clocks + cost::overlapped(main_loop, bytes / cost::BYTES_PER_CLOCK)
     }
 
-    /// Clocks of the main loops of a block's `tiles` tiles, `work` each, and of the epilogues that
-    /// come behind them.
-    ///
-    /// Between the starts of two of its tiles, a warpgroup that takes turns (ping-pong) has its own
-    /// main loop and that of the other one, or its epilogue: whichever takes longer.
-    fn tiles_clocks(&self, tiles: u64, work: f64) -> [f64; 2] {
-        let epilogue = self.cost.epilogue;
-        if tiles == 0 || self.config.tile[0] as usize != WM {
-            return [work, epilogue].map(|clocks| tiles as f64 * clocks);
-        }
-        let [_, columns] = self.tiles.tile().map(f64::from);
-        let beside = columns * cost::EPILOGUE_BESIDE_MMAS;
-        let turn = (work * cost::MMAS_BESIDE_EPILOGUE).max((work + beside) / 2.0);
-        [work + (tiles - 1) as f64 * turn, epilogue]
-    }
-
     /// Bytes of A and B.
     fn operand_bytes(&self) -> f64 {
         let [m, n, k] = self.problem.extents.map(f64::from);
@@ -371,17 +356,9 @@ impl Tile {
             layout::K_MAJOR => n.min(bn),
             _ => n.min(bn).next_multiple_of(bk),
         };
-        // Its tiles may begin inside of lines, where its rows do not.
-        let element_bytes = ROW_BYTES as u64 / u64::from(bk);
-        let mut alignment = self.problem.row_alignment;
-        if self.config.layouts[1] != layout::K_MAJOR {
-            alignment[1] = alignment[1].min(cost::row_alignment(u64::from(bn) * element_bytes));
-        }
-        let (rows, shares) = ([m.min(bm), loaded_n], [share_a, share_b]);
-        let lines = |side: usize| {
-            let shared = cost::shared_lines(shares[side], alignment[side]);
-            f64::from(rows[side]) * cost::row_lines(alignment[side]) * shared
-        };
+        let rows = [m.min(bm) / share_a, loaded_n / share_b];
+        let lines =
+            |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
         // Each line comes from device memory once, in some k-tile of a block.
         let tiles = grid.data_parallel.div_ceil(grid.blocks) * self.k_tiles;
@@ -530,7 +507,6 @@ impl Tile {
                     tma_store: self.problem.tma_store.into(),
                     reduction: grid.reduction,
                     partial_sums_offset: (partial_sums_offset / 4) as u32,
-                    stages: stages(self.config, bn),
                 },
                 boxes: self.boxes(),
             },

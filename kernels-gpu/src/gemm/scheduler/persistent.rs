@@ -72,9 +72,6 @@ pub struct TileSchedulerParams {
     /// Offset of the partial sums in the workspace, in elements. With
     /// [`ReductionMode::LastBlock`], the [`counters`] of the stream-K tiles lie before them.
     pub partial_sums_offset: u32,
-    /// Stages of the pipeline and bytes of each, for kernels whose tiles a launch may narrow: as
-    /// many as fit.
-    pub stages: [u32; 2],
 }
 
 /// `number` rounded up to a multiple of `multiple`, a power of two: a kernel begins sooner without

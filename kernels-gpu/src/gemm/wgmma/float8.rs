@@ -43,7 +43,7 @@ use crate::gemm::wgmma::multicast::{ALONE, FROM_2_TO_8, UP_TO_8};
 use crate::gemm::wgmma::promotion::{BlockScales, Promotion};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM, block_k};
-use crate::gemm::wgmma::warp_specialized::{BLOCK_THREADS, WgmmaTile, body};
+use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
 use cuda_std::wgmma::{Accumulator, E4m3, E4m3E5m2, E5m2, E5m2E4m3, Input, K_MAJOR};
 
 /// Elements along k of a block with a scale of its own: those of a k-tile.
@@ -138,7 +138,7 @@ impl Float8SS {
         unsafe {
             if S::COLUMNS > MAX_PROMOTED_BN || self.params.fast_accumulation != 0 {
                 return OperandsOf::<E>::accumulate::<S, R, CONSUMERS>(
-                    pipeline, k_tiles, warpgroup, true,
+                    pipeline, k_tiles, warpgroup,
                 );
             }
             let promotion = |pipeline, scales| Promotion::<S, R, CONSUMERS> {
@@ -164,7 +164,6 @@ impl OperandSource for Float8SS {
     const A_K_MAJOR: bool = true;
     const B_K_MAJOR: bool = true;
     const C_TRANSPOSED: bool = false;
-    const PING_PONG: bool = true;
 
     #[inline(always)]
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
@@ -209,7 +208,7 @@ macro_rules! float8_kernels {
                 /// # Safety
                 /// As for the [kernels of 16-bit elements](super::kernels). `scales_a` and
                 /// `scales_b` have the scales that `float8` says, which no other thread writes.
-                #[cuda_std::kernel(max_threads = { BLOCK_THREADS as u32 }, min_blocks = 1)]
+                #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
                 pub unsafe fn $name(
                     maps: *const TensorMaps,
                     c: *mut $output,

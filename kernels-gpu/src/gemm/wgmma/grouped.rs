@@ -46,7 +46,7 @@ use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, each_box,
 };
 use crate::gemm::wgmma::warp_specialized::{
-    BLOCK_THREADS, BOXES_BYTES, CONSUMER_REGISTERS, PRODUCER_REGISTERS, STAGES_BYTES, WgmmaTile,
+    CONSUMER_REGISTERS, PRODUCER_REGISTERS, StageCountAuto, WgmmaTile, boxes_bytes, threads,
 };
 use cuda_std::float16::{bf16, f16};
 use cuda_std::griddepcontrol;
@@ -66,12 +66,7 @@ const CONSUMERS: usize = MAX_ROWS as usize / WM;
 type TileAccumulators = [f32; BN / 2];
 
 /// The stages of a block.
-struct GroupStages;
-
-impl Stages for GroupStages {
-    const COUNT: usize = STAGES_BYTES / Self::BYTES;
-    const BYTES: usize = stage::stage_bytes(CONSUMERS, BN);
-}
+type GroupStages = StageCountAuto<TileAccumulators, CONSUMERS, false>;
 
 /// What the kernels read of a GEMM beside its tensor maps.
 #[repr(C)]
@@ -226,21 +221,21 @@ impl Group {
     ///
     /// # Safety
     /// All threads of the block execute it before a barrier of the block, and that before
-    /// [`produce`](Self::produce) and [`consume`](Self::consume). `stages` is the first stage
-    /// of `pipeline`.
+    /// [`produce`](Self::produce) and [`consume`](Self::consume). `stages` is the first stage.
     #[inline(always)]
-    unsafe fn clear(&self, pipeline: &Pipeline<GroupStages>, stages: *mut u8) {
+    unsafe fn clear(&self, stages: *mut u8) {
         let [rows, columns] = self.params.least.map(|least| least as usize);
         if rows == CONSUMERS * WM && columns == BN {
             return;
         }
         let b = CONSUMERS * A_BYTES;
+        let threads = threads(CONSUMERS * WM);
         // SAFETY: no MMA reads the stages yet by the contract, and the producer fills none. The
         // proxy fence and the barrier of the block order the stores before both.
         unsafe {
-            stage::clear(pipeline, stages, rows * ROW_BYTES..b, BLOCK_THREADS);
+            stage::clear::<GroupStages>(stages, rows * ROW_BYTES..b, threads);
             let from = b + columns * ROW_BYTES;
-            stage::clear(pipeline, stages, from..b + BN * ROW_BYTES, BLOCK_THREADS);
+            stage::clear::<GroupStages>(stages, from..b + BN * ROW_BYTES, threads);
             tma::fence_proxy_async();
         }
     }
@@ -466,8 +461,9 @@ unsafe fn clear_boxes(boxes: *mut u8) {
 #[inline(always)]
 unsafe fn body<E: Input + Copy, N: Output<Wide = f32>>(group: Group) {
     let memory = shared::dynamic_shared_mem::<u8>();
-    let base = stage::stages().at(BOXES_BYTES as u32);
-    let source_barriers = memory.wrapping_add(BOXES_BYTES + GroupStages::TOTAL_BYTES);
+    let boxes_bytes = boxes_bytes(CONSUMERS);
+    let base = stage::stages().at(boxes_bytes as u32);
+    let source_barriers = memory.wrapping_add(boxes_bytes + GroupStages::TOTAL_BYTES);
     // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
     // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`. The lists
     // are read when what the launches before have written may be.
@@ -483,7 +479,7 @@ unsafe fn body<E: Input + Copy, N: Output<Wide = f32>>(group: Group) {
         }
         let warpgroup = (warp as usize / 4).wrapping_sub(1);
         let boxes = memory.wrapping_add(warpgroup.wrapping_mul(aligned::BYTES));
-        group.clear(&Pipeline::new(base), memory.wrapping_add(BOXES_BYTES));
+        group.clear(memory.wrapping_add(boxes_bytes));
         if warp >= 4 {
             clear_boxes(boxes);
         }
@@ -514,7 +510,7 @@ macro_rules! grouped_kernels {
             /// extents describe; `tiles` has the tiles of `params`, which are of these GEMMs. No
             /// two of them have elements of C in common. Blocks have the threads and the dynamic
             /// shared memory of the [`TileConfig`].
-            #[cuda_std::kernel(max_threads = { BLOCK_THREADS as u32 }, min_blocks = 1)]
+            #[cuda_std::kernel(max_threads = threads(CONSUMERS * WM) as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 problems: *const GroupProblem,
                 tiles: *const GroupTile,

@@ -30,7 +30,7 @@ use crate::gemm::wgmma::boxes::OperandBoxes;
 use crate::gemm::wgmma::multicast::{ALONE, FROM_2_TO_8, UP_TO_8};
 use crate::gemm::wgmma::source::{OperandSource, SS, UnitTiles};
 use crate::gemm::wgmma::stage::{StageCoord, TensorMaps, WM};
-use crate::gemm::wgmma::warp_specialized::{BLOCK_THREADS, WgmmaTile, body};
+use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
 use cuda_std::mma::S8;
 use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
 
@@ -47,7 +47,6 @@ impl OperandSource for IntegerSS {
     const B_K_MAJOR: bool = true;
     const C_TRANSPOSED: bool = false;
     const INTEGER: bool = true;
-    const PING_PONG: bool = true;
 
     #[inline(always)]
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
@@ -67,7 +66,7 @@ impl OperandSource for IntegerSS {
         warpgroup: usize,
     ) -> S {
         // SAFETY: the contract is that of this function.
-        unsafe { Operands::accumulate::<S, R, CONSUMERS>(pipeline, tiles.count, warpgroup, true) }
+        unsafe { Operands::accumulate::<S, R, CONSUMERS>(pipeline, tiles.count, warpgroup) }
     }
 }
 
@@ -81,7 +80,7 @@ macro_rules! integer_kernels {
                 ///
                 /// # Safety
                 /// As for the [kernels of 16-bit elements](super::kernels).
-                #[cuda_std::kernel(max_threads = { BLOCK_THREADS as u32 }, min_blocks = 1)]
+                #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
                 pub unsafe fn $name(
                     maps: *const TensorMaps,
                     c: *mut $output,

@@ -34,7 +34,7 @@
 //!
 //! # Thread mapping
 //! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels for tiles of
-//! 64 rows and of 192 or 64 columns have 256 BLOCK_THREADS, of which warpgroup 1 is the consumer. Where
+//! 64 rows and of 192 or 64 columns have 256 threads, of which warpgroup 1 is the consumer. Where
 //! operands have 16 bits a launch may choose [fewer columns](super::source::narrowest), in steps of
 //! 16: the kernel has a main loop for each width, and one epilogue.
 //!
@@ -62,7 +62,7 @@ use crate::gemm::wgmma::rs::RS;
 use crate::gemm::wgmma::source::{SS, narrowest};
 use crate::gemm::wgmma::split::SplitSS;
 use crate::gemm::wgmma::stage::{TensorMaps, WM};
-use crate::gemm::wgmma::warp_specialized::{BLOCK_THREADS, WgmmaTile, body};
+use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
 use core::marker::PhantomData;
 use cuda_std::float16::{bf16, f16};
 use cuda_std::mma::{Bf16, F16, Tf32};
@@ -170,7 +170,7 @@ macro_rules! wgmma_kernels {
             /// `scheduler` has, or of the splits with
             /// [`Cluster`](crate::gemm::scheduler::persistent::ReductionMode::Cluster). Bias and
             /// residual are as [`Chosen::new`] asks, of the type of C.
-            #[cuda_std::kernel(max_threads = { BLOCK_THREADS as u32 }, min_blocks = 1)]
+            #[cuda_std::kernel(max_threads = threads($bm) as u32, min_blocks = 1)]
             pub unsafe fn [<wgmma_ $element _ $layout $name $suffix>](
                 maps: *const TensorMaps,
                 c: *mut $output,

@@ -12,4 +12,4 @@ pub mod rs;
 pub mod source;
 pub mod split;
 pub mod stage;
-pub(crate) mod warp_specialized;
+mod warp_specialized;

@@ -253,7 +253,6 @@ impl<S: Accumulator, R: Stages, const CONSUMERS: usize> Promotion<'_, S, R, CONS
                 1 => self.one_by_one::<E>(k_tiles),
                 _ => self.in_turn::<E>(k_tiles),
             }
-            self.pipeline.end_turn();
         }
         self.promoted
     }

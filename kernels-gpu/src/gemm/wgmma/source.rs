@@ -55,9 +55,6 @@ pub trait OperandSource: Copy {
     /// Whether a launch may choose tiles of fewer columns than the kernel's.
     const CHOOSES_WIDTH: bool = false;
 
-    /// Whether [`mma_tiles`](Self::mma_tiles) ends turns, so that there may be tiles of 64 rows.
-    const PING_PONG: bool = false;
-
     /// Whether blocks of a cluster may load operands [for each other](multicast), as a launch says.
     const MULTICAST: bool = true;
 
@@ -92,8 +89,7 @@ pub trait OperandSource: Copy {
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together. The pipeline is initialised, and its
-    /// producer loads these k-tiles. Where there are turns, this warpgroup's has begun, and this
-    /// function ends it.
+    /// producer loads these k-tiles.
     unsafe fn mma_tiles<S: Accumulator, R: Stages, C, const CONSUMERS: usize>(
         self,
         pipeline: &mut Pipeline<R>,
@@ -123,7 +119,6 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
     const B_K_MAJOR: bool = B == K_MAJOR;
     const C_TRANSPOSED: bool = false;
     const CHOOSES_WIDTH: bool = E::BYTES == 2;
-    const PING_PONG: bool = true;
 
     #[inline(always)]
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
@@ -168,12 +163,12 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
 /// of the kernel with the next narrower ones. Those of 64 rows end at 96, since the kernel of 64
 /// columns has more stages.
 ///
-/// Tiles of 256 columns, whose accumulators take the most registers, are narrowed once, and with
+/// Tiles of 256 columns, whose accumulators take the most registers, are narrowed twice, and with
 /// 16-bit elements of C not at all: `ptxas` would serialize the MMAs.
 pub const fn narrowest<W: OperandSource, C>(consumers: usize, bn: usize) -> usize {
     match (consumers, bn) {
         _ if !W::CHOOSES_WIDTH => bn,
-        (_, 256) if size_of::<C>() == 4 => 240,
+        (_, 256) if size_of::<C>() == 4 => 224,
         (2, 192) => 144,
         (1, 192) => 96,
         (_, 128) => 64,
@@ -237,9 +232,7 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
     ) -> S {
         if S::COLUMNS > MAX_PROMOTED_BN {
             // SAFETY: `accumulate` has the contract of this function.
-            return unsafe {
-                Self::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup, true)
-            };
+            return unsafe { Self::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup) };
         }
         let mut promoted = S::ZERO;
         let mut left = k_tiles;
@@ -247,10 +240,8 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
             let k_tiles = left.min(promotion_interval(S::COLUMNS));
             // SAFETY: `accumulate` has the contract of this function. The intervals are at least 1
             // k-tile, and add up to those that the producer loads.
-            let accumulators: S = unsafe {
-                let is_last = k_tiles == left;
-                Self::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup, is_last)
-            };
+            let accumulators: S =
+                unsafe { Self::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup) };
             for register in 0..S::COLUMNS / 2 {
                 promoted.set(
                     register,
@@ -262,8 +253,7 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
         promoted
     }
 
-    /// The accumulators of the next `k_tiles` k-tiles, in one level of accumulation. `is_last` says
-    /// whether they are the last ones of a work unit.
+    /// The accumulators of the next `k_tiles` k-tiles, in one level of accumulation.
     ///
     /// # Safety
     /// As for [`mma`](Self::mma).
@@ -272,7 +262,6 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
         pipeline: &mut Pipeline<R>,
         k_tiles: u32,
         warpgroup: usize,
-        is_last: bool,
     ) -> S {
         let operands =
             |pipeline: &Pipeline<R>| Operands::<A, B>::new(pipeline.stage(), CONSUMERS, warpgroup);
@@ -291,9 +280,6 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
                 reading.release();
                 reading = pipeline.current();
                 pipeline.advance();
-            }
-            if is_last {
-                pipeline.end_turn();
             }
             accumulators.wait_all();
             reading.release();

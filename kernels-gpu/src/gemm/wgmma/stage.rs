@@ -1,6 +1,6 @@
 //! What the `wgmma` kernels share: the stages that TMA loads, and the MMAs of a stage.
 
-use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::pipeline::tma::Stages;
 use crate::gemm::wgmma::boxes::Boxes;
 use crate::gemm::wgmma::multicast::BoxSlice;
 use core::ops::Range;
@@ -107,20 +107,15 @@ pub struct StageCoord {
 ///
 /// # Safety
 /// All `threads` threads of the block execute it, and no other code uses these bytes meanwhile.
-/// `stages` is the first stage of the pipeline; `bytes` lie in a stage and begin and end at
-/// multiples of 16.
+/// `stages` is the first stage of a pipeline; `bytes` lie in a stage and begin and end at multiples
+/// of 16.
 #[inline(always)]
-pub unsafe fn clear<R: Stages>(
-    pipeline: &Pipeline<R>,
-    stages: *mut u8,
-    bytes: Range<usize>,
-    threads: usize,
-) {
+pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>, threads: usize) {
     /// Bytes of a vector, which a thread stores at a time.
     const VECTOR: usize = size_of::<f32>() * 4;
     let mut of_stage = opaque(0);
-    while of_stage < pipeline.count() as usize {
-        let stage = stages.wrapping_add(of_stage * pipeline.bytes() as usize);
+    while of_stage < R::COUNT {
+        let stage = stages.wrapping_add(of_stage * R::BYTES);
         let mut byte = bytes.start + thread::thread_idx_x() as usize * VECTOR;
         while byte < bytes.end {
             // SAFETY: the contract says that `bytes` lie in a stage, in multiples of 16, and that

@@ -5,20 +5,14 @@
 //! [tile scheduler](crate::gemm::scheduler::persistent). The producer fills stages by TMA and waits
 //! for empty ones. A consumer waits for full stages, multiplies, releases them, reduces the partial
 //! sums where its tile has several splits, and stores C.
-//!
-//! There are two consumer warpgroups. Those of a tile of 128 rows have 64 rows each (cooperative);
-//! with tiles of 64 rows they take work units in turn, and one stores while the other multiplies
-//! (ping-pong).
 
 use crate::gemm::GemmParams;
-use crate::gemm::copy::layout;
 use crate::gemm::element::Output;
 use crate::gemm::epilogue::aligned;
 use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::epilogue::tma_source;
 use crate::gemm::epilogue::tma_store::TmaEpilogue;
-use crate::gemm::pipeline::ordered_sequence::OrderedSequence;
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
 use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
@@ -26,14 +20,13 @@ use crate::gemm::reduction::partial_sums::{Accumulators, IntegerSums, PartialSum
 use crate::gemm::scheduler::Split;
 use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileSchedulerParams};
-use crate::gemm::tile_config::{Tile, TileConfig};
+use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::multicast::BlockInCluster;
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles, narrowest};
 use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
 use core::marker::PhantomData;
 use core::num::Wrapping;
-use cuda_std::async_copy::SharedAddress;
 use cuda_std::cluster;
 use cuda_std::griddepcontrol;
 use cuda_std::hint::opaque;
@@ -51,84 +44,45 @@ pub(super) const PRODUCER_REGISTERS: u32 = 40;
 /// See [`PRODUCER_REGISTERS`].
 pub(super) const CONSUMER_REGISTERS: u32 = 232;
 
-/// Whether `consumers` warpgroups of a tile have so many accumulators, and promoted ones, that they
-/// need eight registers more. A producer of such tiles does with 24.
-const fn is_wide_ping_pong<S: Accumulator>(consumers: usize) -> bool {
-    consumers < CONSUMER_WARPGROUPS && S::COLUMNS > 64
+/// Bytes of the epilogues of `consumers` warpgroups, which come first in shared memory.
+pub(super) const fn boxes_bytes(consumers: usize) -> usize {
+    consumers * aligned::BYTES
 }
 
-/// Consumer warpgroups of a block.
-pub(super) const CONSUMER_WARPGROUPS: usize = 2;
+/// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
+/// 128, 8 with 64. With one: 6 with 192, 13 with 64.
+pub(super) struct StageCountAuto<S, const CONSUMERS: usize, const MULTICAST: bool>(PhantomData<S>);
 
-/// Bytes of the epilogues of the consumer warpgroups, which come first in shared memory.
-pub(super) const BOXES_BYTES: usize = CONSUMER_WARPGROUPS * aligned::BYTES;
-
-/// Bytes of all stages.
-pub(super) const STAGES_BYTES: usize = MAX_BYTES - BOXES_BYTES;
-
-/// Bytes of a stage of tiles of `bm` rows and `columns` columns. Boxes of an MN-major B, of `bk`
-/// columns, come as a whole.
-const fn stage_bytes(bm: usize, columns: usize, is_b_k_major: bool, bk: usize) -> usize {
-    let loaded = match is_b_k_major {
-        true => columns,
-        false => columns.next_multiple_of(bk),
-    };
-    stage::stage_bytes(bm / WM, loaded)
-}
-
-/// Stages of a kernel whose tiles a launch narrows to `columns` columns, and bytes of each: as many
-/// as fit.
-pub(crate) fn stages(config: &TileConfig, columns: u32) -> [u32; 2] {
-    let [bm, _, bk] = config.tile.map(|extent| extent as usize);
-    let is_b_k_major = config.layouts[1] == layout::K_MAJOR;
-    let bytes = stage_bytes(bm, columns as usize, is_b_k_major, bk);
-    [STAGES_BYTES / bytes, bytes].map(|size| size as u32)
-}
-
-/// As many stages as fit. With tiles of 128 rows: 4 with 256 and with 192 columns, 6 with 128, 8
-/// with 64. With 64 rows: 6 with 192, 12 with 64. `CONSUMERS` warpgroups share a tile. Tiles that a
-/// launch narrows have smaller stages, and more of them.
-pub(super) struct StageCountAuto<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
-
-impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Stages
-    for StageCountAuto<W, S, CONSUMERS>
+impl<S: Accumulator, const CONSUMERS: usize, const MULTICAST: bool> Stages
+    for StageCountAuto<S, CONSUMERS, MULTICAST>
 {
-    const COUNT: usize = STAGES_BYTES / Self::BYTES;
+    const COUNT: usize = (MAX_BYTES - boxes_bytes(CONSUMERS)) / Self::BYTES;
     const BYTES: usize = stage::stage_bytes(CONSUMERS, S::COLUMNS);
-    const MOST: usize = {
-        let columns = narrowest::<W, f32>(CONSUMERS, S::COLUMNS);
-        let bk = stage::block_k(W::BYTES);
-        STAGES_BYTES / stage_bytes(CONSUMERS * WM, columns, W::B_K_MAJOR, bk)
-    };
-    const ALL_BYTES: usize = match Self::MOST > Self::COUNT {
-        true => STAGES_BYTES,
-        false => Self::COUNT * Self::BYTES,
-    };
-    const MULTICAST: bool = true;
-    const PING_PONG: bool = CONSUMERS < CONSUMER_WARPGROUPS;
+    const MULTICAST: bool = MULTICAST;
 }
 
-/// The tile that `CONSUMERS` consumer warpgroups with accumulators `S` share, for operands of `W`.
+/// The tile of `CONSUMERS` consumer warpgroups with accumulators `S`, for operands of `W`.
 pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
 
 impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Tile for WgmmaTile<W, S, CONSUMERS> {
     const BM: usize = CONSUMERS * WM;
     const BN: usize = S::COLUMNS;
     const BK: usize = stage::block_k(W::BYTES);
-    const THREADS: usize = BLOCK_THREADS;
-    const STAGES: usize = StageCountAuto::<W, S, CONSUMERS>::COUNT;
-    /// The barriers of each consumer warpgroup's source, those of their turns, and a flag of 4
-    /// bytes for each come last.
-    const SHARED_BYTES: usize = BOXES_BYTES
-        + StageCountAuto::<W, S, CONSUMERS>::TOTAL_BYTES
-        + OrderedSequence::BYTES
-        + CONSUMER_WARPGROUPS * (tma_source::BYTES + 4);
+    const THREADS: usize = threads(Self::BM);
+    const STAGES: usize = StageCountAuto::<S, CONSUMERS, true>::COUNT;
+    /// The barriers of each consumer warpgroup's source, and a flag of 4 bytes, come last.
+    const SHARED_BYTES: usize = boxes_bytes(CONSUMERS)
+        + StageCountAuto::<S, CONSUMERS, true>::TOTAL_BYTES
+        + CONSUMERS * (tma_source::BYTES + 4);
 }
 
-/// Threads of a block: a producer warpgroup and the consumer warpgroups.
-pub(super) const BLOCK_THREADS: usize = (1 + CONSUMER_WARPGROUPS) * WARPGROUP;
+/// Threads of a block for tiles of `bm` rows: a producer warpgroup, and a consumer warpgroup for
+/// each 64 rows.
+pub(super) const fn threads(bm: usize) -> usize {
+    (1 + bm / WM) * WARPGROUP
+}
 
-/// The kernel's parameters, where `CONSUMERS` consumer warpgroups share a tile.
+/// The kernel's parameters, for `CONSUMERS` consumer warpgroups in each block.
 struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
     maps: *const TensorMaps,
     c: *mut C,
@@ -152,7 +106,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     #[inline(always)]
     unsafe fn produce<W: OperandSource, S: Accumulator, const MULTICAST: bool>(
         &self,
-        mut pipeline: Pipeline<StageCountAuto<W, S, CONSUMERS>>,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, true>>,
     ) {
         let slices = MULTICAST.then(|| {
             let rows = |boxes: &OperandBoxes, is_k_major| match is_k_major {
@@ -212,15 +166,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         }
     }
 
-    /// The pipeline, whose stages begin at `base`.
-    #[inline(always)]
-    fn pipeline<W: OperandSource, S: Accumulator>(
-        &self,
-        base: SharedAddress,
-    ) -> Pipeline<StageCountAuto<W, S, CONSUMERS>> {
-        Pipeline::new(base).with_stages(self.scheduler.stages)
-    }
-
     /// The first row and column that are loaded for the tile at `coord`, and the boxes of both
     /// operands.
     ///
@@ -240,13 +185,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
     ///
     /// # Safety
     /// All threads of the block execute it, before the pipeline is used, and a barrier lies behind
-    /// it, of all blocks that load to these stages. `stages` is the first stage of `pipeline`.
+    /// it, of all blocks that load to these stages. `stages` is the first stage.
     #[inline(always)]
-    unsafe fn clear<W: OperandSource, S: Accumulator>(
-        &self,
-        pipeline: &Pipeline<StageCountAuto<W, S, CONSUMERS>>,
-        stages: *mut u8,
-    ) -> bool {
+    unsafe fn clear<W: OperandSource, S: Accumulator>(&self, stages: *mut u8) -> bool {
         let least = self.boxes.map(|boxes| boxes.least());
         let tile = [(CONSUMERS * WM) as u32, self.columns::<W, S>()];
         let is_filled = |rows: [u32; 2]| rows[0] >= tile[0] && rows[1] >= tile[1];
@@ -264,46 +205,41 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         };
         let (_, boxes) = self.boxes_of(self.scheduler.tiles.coord(unit.tile));
         let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
-        if is_filled(boxes.map(|boxes| boxes.rows())) && stages_of_unit >= pipeline.count() as usize
+        if is_filled(boxes.map(|boxes| boxes.rows()))
+            && stages_of_unit >= StageCountAuto::<S, CONSUMERS, true>::COUNT
         {
             return false;
         }
         let [rows, columns] = least.map(|least| least as usize * ROW_BYTES);
         let b = CONSUMERS * A_BYTES;
+        let threads = threads(CONSUMERS * WM);
         // SAFETY: no TMA load and no MMA uses the stages yet, by the contract. The proxy fence and
         // the barrier behind it order the stores before both.
         unsafe {
-            stage::clear(pipeline, stages, rows..b, BLOCK_THREADS);
+            stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, rows..b, threads);
             let columns = b + columns..b + tile[1] as usize * ROW_BYTES;
-            stage::clear(pipeline, stages, columns, BLOCK_THREADS);
+            stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, columns, threads);
             tma::fence_proxy_async();
         }
         true
     }
 
-    /// A consumer warpgroup: computes its rows of this block's work units, or its work units, and
-    /// stores them.
+    /// A consumer warpgroup: computes its rows of this block's work units, and stores them.
     ///
     /// # Safety
-    /// All 128 threads of warpgroup `consumer` execute it, while the producer executes
+    /// All 128 threads of the warpgroup execute it, while the producer executes
     /// [`produce`](Self::produce). `boxes` and `flag` are shared memory of this warpgroup alone,
     /// `stages` is the first stage, and `barriers` are those of the source.
     #[inline(always)]
     unsafe fn consume<W: OperandSource, S: Accumulator + Accumulators<Element = f32>>(
         &self,
         (source, op): (W, Op),
-        mut pipeline: Pipeline<StageCountAuto<W, S, CONSUMERS>>,
-        consumer: usize,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS, true>>,
+        warpgroup: usize,
         [boxes, stages, barriers]: [*mut u8; 3],
         flag: *mut u32,
     ) {
-        let barrier = 1 + consumer as u32;
-        let warpgroup = if CONSUMERS == CONSUMER_WARPGROUPS {
-            consumer
-        } else {
-            0
-        };
-        let mut turn = 0;
+        let barrier = 1 + warpgroup as u32;
         // Anew for each use: kept, its columns would take a register in the main loop.
         let epilogue = || TmaEpilogue {
             op,
@@ -326,14 +262,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         }
         let mut work_units = self.scheduler.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
-            if CONSUMERS < CONSUMER_WARPGROUPS {
-                let is_other = turn != consumer;
-                turn = (turn + 1) % CONSUMER_WARPGROUPS;
-                if is_other {
-                    pipeline.skip(unit.k_tiles * W::K_TILE_STAGES);
-                    continue;
-                }
-            }
             // SAFETY: the producer loads the k-tiles of the same work units. The whole warpgroup
             // executes each call, by the contract. A cluster has one work unit a block.
             unsafe {
@@ -350,7 +278,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                 if epilogue().loads_source() && tile < self.scheduler.stream_k.data_parallel_tiles {
                     epilogue().load_first(self.own_rows(tile, warpgroup), all_boxes());
                 }
-                pipeline.begin_turn();
                 let mut accumulators: S =
                     source.mma_tiles::<S, _, C, CONSUMERS>(&mut pipeline, tiles, warpgroup);
                 let epilogue = epilogue();
@@ -367,12 +294,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                     );
                 } else if unit.tile >= self.scheduler.stream_k.data_parallel_tiles
                     && let Some(split) = self.scheduler.stream_k.split(thread::block_idx_x())
-                    && !self.fix_up_typed::<W, S>(
-                        &mut accumulators,
-                        &split,
-                        [warpgroup, consumer],
-                        flag,
-                    )
+                    && !self.fix_up_typed::<W, S>(&mut accumulators, &split, warpgroup, flag)
                 {
                     continue;
                 }
@@ -414,24 +336,23 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         &self,
         accumulators: &mut S,
         split: &Split,
-        [warpgroup, consumer]: [usize; 2],
+        warpgroup: usize,
         flag: *mut u32,
     ) -> bool {
         // SAFETY: the contract is that of `fix_up`.
         unsafe {
             if W::INTEGER {
                 let integers = IntegerSums::of(accumulators);
-                self.fix_up::<W, _>(integers, Wrapping(1), split, [warpgroup, consumer], flag)
+                self.fix_up::<W, _>(integers, Wrapping(1), split, warpgroup, flag)
             } else {
-                self.fix_up::<W, _>(accumulators, 1.0, split, [warpgroup, consumer], flag)
+                self.fix_up::<W, _>(accumulators, 1.0, split, warpgroup, flag)
             }
         }
     }
 
     /// Stores the partial sums of a split to the workspace. As the last block to arrive at the
     /// tile, reduces those of all splits, unless a reduction kernel does. Returns whether it has
-    /// reduced them. `one` is 1; accumulators have 4 bytes. `warpgroup` is the index of the
-    /// warpgroup in the tile, and `consumer` in the block.
+    /// reduced them. `one` is 1; accumulators have 4 bytes.
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together. The accumulators are complete, and
@@ -442,10 +363,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         accumulators: &mut S,
         one: S::Element,
         split: &Split,
-        [warpgroup, consumer]: [usize; 2],
+        warpgroup: usize,
         flag: *mut u32,
     ) -> bool {
-        let barrier = 1 + consumer as u32;
+        let barrier = 1 + warpgroup as u32;
         let of_warpgroup = [warpgroup, CONSUMERS];
         let partial_sums = PartialSums::<_, WARPGROUP>::new(
             (self.workspace)
@@ -494,10 +415,10 @@ pub(super) unsafe fn body<
     (operand_source, operator): (W, impl FnOnce(Op) -> Op),
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
-    let behind_stages = BOXES_BYTES + StageCountAuto::<W, S, CONSUMERS>::TOTAL_BYTES;
+    let boxes_bytes = boxes_bytes(CONSUMERS);
+    let behind_stages = boxes_bytes + StageCountAuto::<S, CONSUMERS, true>::TOTAL_BYTES;
     let source = memory.wrapping_add(behind_stages);
-    let turns = source.wrapping_add(CONSUMER_WARPGROUPS * tma_source::BYTES);
-    let base = stage::stages().at(BOXES_BYTES as u32);
+    let base = stage::stages().at(boxes_bytes as u32);
     let cluster = if W::MULTICAST {
         scheduler.tiles.cluster()
     } else {
@@ -517,21 +438,20 @@ pub(super) unsafe fn body<
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
-        let thread = thread::thread_idx_x();
-        if thread < StageCountAuto::<W, S, CONSUMERS>::MOST as u32 {
+        if thread::thread_idx_x() == 0 {
             // The blocks whose stages the producer fills: those of a row and of a column.
             let [m, n] = cluster.extents();
-            let warps = (m + n - 1) * (CONSUMERS * WARPGROUP / 32) as u32;
-            Pipeline::<StageCountAuto<W, S, CONSUMERS>>::init_stage(base, thread, warps);
-            if thread == 0 && this.op.is_source_needed() {
-                tma_source::init(source, CONSUMER_WARPGROUPS);
-            }
-            if thread == 0 && CONSUMERS < CONSUMER_WARPGROUPS {
-                OrderedSequence::init(SharedAddress::of(turns));
+            let blocks = m + n - 1;
+            Pipeline::<StageCountAuto<S, CONSUMERS, true>>::init(
+                base,
+                blocks * (CONSUMERS * WARPGROUP / 32) as u32,
+            );
+            if this.op.is_source_needed() {
+                tma_source::init(source, CONSUMERS);
             }
             tma::fence_barrier_init();
         }
-        let is_cleared = this.clear::<W, S>(&this.pipeline(base), memory.wrapping_add(BOXES_BYTES));
+        let is_cleared = this.clear::<W, S>(memory.wrapping_add(boxes_bytes));
         if cluster.is_multicast() {
             // Other blocks load to the stages as well, behind what is cleared there.
             if is_cleared {
@@ -546,9 +466,7 @@ pub(super) unsafe fn body<
         }
         griddepcontrol::launch_dependents();
         if warp < 4 {
-            if const { is_wide_ping_pong::<S>(CONSUMERS) } {
-                wgmma::setmaxnreg_dec::<24>();
-            } else {
+            if CONSUMERS > 1 {
                 wgmma::setmaxnreg_dec::<PRODUCER_REGISTERS>();
             }
             if warp == 0 && tma::elect_sync() {
@@ -559,40 +477,33 @@ pub(super) unsafe fn body<
                     return;
                 }
                 if cluster.is_multicast() {
-                    this.produce::<W, S, true>(this.pipeline(base));
+                    this.produce::<W, S, true>(Pipeline::new(base));
                 } else {
-                    this.produce::<W, S, false>(this.pipeline(base));
+                    this.produce::<W, S, false>(Pipeline::new(base));
                 }
             }
         } else {
-            if const { is_wide_ping_pong::<S>(CONSUMERS) } {
-                wgmma::setmaxnreg_inc::<240>();
-            } else {
+            if CONSUMERS > 1 {
                 wgmma::setmaxnreg_inc::<CONSUMER_REGISTERS>();
             }
-            let consumer = warp as usize / 4 - 1;
-            let stages = memory.wrapping_add(BOXES_BYTES);
+            let warpgroup = warp as usize / 4 - 1;
+            let stages = memory.wrapping_add(boxes_bytes);
             griddepcontrol::wait();
             if W::is_left_out(arrays.1, params.k) {
                 return;
             }
-            let boxes = memory.wrapping_add(consumer * aligned::BYTES);
-            let flags = turns.wrapping_add(OrderedSequence::BYTES);
-            let flag = flags.wrapping_add(4 * consumer).cast();
+            let boxes = memory.wrapping_add(warpgroup * aligned::BYTES);
+            let flags = source.wrapping_add(CONSUMERS * tma_source::BYTES);
+            let flag = flags.wrapping_add(4 * warpgroup).cast();
             let producers = if cluster.is_multicast() {
                 BlockInCluster::this(cluster).producers()
             } else {
                 0
             };
-            let mut pipeline = this.pipeline(base).with_producers(producers);
-            if CONSUMERS < CONSUMER_WARPGROUPS {
-                const { assert!(CONSUMERS == CONSUMER_WARPGROUPS || W::PING_PONG) };
-                let turns = SharedAddress::of(turns);
-                pipeline = pipeline.in_sequence(OrderedSequence::new(turns, consumer as u32));
-            }
+            let pipeline = Pipeline::new(base).with_producers(producers);
             let operands = (operand_source, operator(this.op));
             let shared = [boxes, stages, source];
-            this.consume::<W, S>(operands, pipeline, consumer, shared, flag);
+            this.consume::<W, S>(operands, pipeline, warpgroup, shared, flag);
         }
     }
 }

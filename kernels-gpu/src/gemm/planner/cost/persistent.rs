@@ -75,13 +75,10 @@ pub const WGMMA: &[TileCost] = &[
     TileCost::of_columns([64, 64, 8], 3.84, 16.6),
 ];
 
-/// Clocks of a column of an epilogue while the other warpgroup multiplies (ping-pong): TMA stores
-/// wait for its loads. Fitted, with the two constants that follow, to times of 76 products of bf16
-/// on an H200: the planner's choice takes 1.037 times as long as the fastest candidate of products
-/// of multiples of 8 (1.047 without), and 1.019 times of multiples of 64 (1.027).
-pub const EPILOGUE_BESIDE_MMAS: f64 = 40.0;
-/// How many times as long main loops take meanwhile.
-pub const MMAS_BESIDE_EPILOGUE: f64 = 1.15;
+/// How many times as long a k-tile takes where a launch narrows a kernel's tiles. With it the
+/// planner's choice takes 1.023 times as long as the fastest candidate of 76 products drawn at
+/// random, and 1.027 times without.
+pub const CHOSEN_WIDTH: f64 = 1.05;
 
 /// What the L2 cache takes for elements of 2 and 4 bytes. Fitted with them.
 pub const L2: L2Cost = L2Cost {
@@ -154,18 +151,6 @@ pub fn row_lines(alignment: u32) -> f64 {
         64.. => 1.24,
         32.. => 1.57,
         _ => 2.37,
-    }
-}
-
-/// The share of the lines of an operand that a block loads where `blocks` blocks of a multicast
-/// cluster load it together, whose rows begin at multiples of `alignment` bytes.
-pub fn shared_lines(blocks: u32, alignment: u32) -> f64 {
-    /// Of what the cluster shares, what is loaded all the same where a box has parts of lines.
-    const OF_PARTS: f64 = 0.4;
-    let alone = 1.0 / f64::from(blocks);
-    match alignment < LINE_BYTES {
-        true => alone + OF_PARTS * (1.0 - alone),
-        false => alone,
     }
 }
 
