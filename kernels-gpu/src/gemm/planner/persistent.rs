@@ -356,9 +356,17 @@ impl Tile {
             layout::K_MAJOR => n.min(bn),
             _ => n.min(bn).next_multiple_of(bk),
         };
-        let rows = [m.min(bm) / share_a, loaded_n / share_b];
-        let lines =
-            |side: usize| f64::from(rows[side]) * cost::row_lines(self.problem.row_alignment[side]);
+        // Its tiles may begin inside of lines, where its rows do not.
+        let element_bytes = ROW_BYTES as u64 / u64::from(bk);
+        let mut alignment = self.problem.row_alignment;
+        if self.config.layouts[1] != layout::K_MAJOR {
+            alignment[1] = alignment[1].min(cost::row_alignment(u64::from(bn) * element_bytes));
+        }
+        let (rows, shares) = ([m.min(bm), loaded_n], [share_a, share_b]);
+        let lines = |side: usize| {
+            let share = cost::share_of_lines(shares[side], alignment[side]);
+            f64::from(rows[side]) * cost::row_lines(alignment[side]) * share
+        };
         let blocks = f64::from(grid.blocks.min(self.problem.multiprocessors));
         // Each line comes from device memory once, in some k-tile of a block.
         let tiles = grid.data_parallel.div_ceil(grid.blocks) * self.k_tiles;

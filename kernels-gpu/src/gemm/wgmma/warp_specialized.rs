@@ -217,7 +217,12 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         // the barrier behind it order the stores before both.
         unsafe {
             stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, rows..b, threads);
-            let columns = b + columns..b + tile[1] as usize * ROW_BYTES;
+            // Boxes of an MN-major B come as a whole, and may have more columns than the tile.
+            let end = match W::B_K_MAJOR {
+                true => tile[1] as usize,
+                false => S::COLUMNS,
+            };
+            let columns = b + columns..b + end * ROW_BYTES;
             stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, columns, threads);
             tma::fence_proxy_async();
         }

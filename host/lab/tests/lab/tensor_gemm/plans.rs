@@ -69,13 +69,22 @@ const MULTICAST_STREAM_K: [(u32, [u32; 3], [u32; 2]); 5] = [
     (44, [300, 130, 1100], [4, 2]),
 ];
 
-/// Columns of tiles that are narrower than their kernel's, of which the first two are for a C of
-/// f32 alone. Some end inside of an epilogue tile.
-const WIDTHS: [u32; 9] = [240, 224, 176, 160, 144, 112, 96, 80, 64];
+/// Columns of tiles that are narrower than their kernel's, of which the first are for a C of f32
+/// alone. Some end inside of an epilogue tile.
+const WIDTHS: [u32; 8] = [240, 176, 160, 144, 112, 96, 80, 64];
 
 /// Columns that C has less than two such tiles: none; some, so that the last tile ends outside of
 /// it; and three, so that TMA cannot store it.
 const LESS: [u32; 3] = [0, 8, 3];
+
+/// Multiprocessors and extents of products of which blocks compute several tiles of 64 rows, some of
+/// fewer k-tiles than there are stages, and with stream-K tiles behind them.
+const SEVERAL_TILES: [(u32, [u32; 3]); 4] = [
+    (1, [190, 130, 70]),
+    (2, [330, 450, 200]),
+    (3, [250, 260, 1100]),
+    (5, [700, 190, 900]),
+];
 
 /// The plan of a case, on `multiprocessors` multiprocessors, with the least clocks of those that
 /// are meant.
@@ -329,6 +338,41 @@ fn multicast_stream_k<T, C>(
     }
 }
 
+/// Tiles of 64 rows of which a block computes several: of each kernel, and of each way in which
+/// partial sums are added, the fastest plan.
+fn several_tiles<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    layouts: &[[bool; 2]],
+    sizes: &[(u32, [u32; 3])],
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    let drawn = Drawn::new(engine, "products of several tiles a block");
+    for &(multiprocessors, extents) in sizes {
+        for (&transposed, factors) in layouts.iter().zip([[1.0, 0.0], [-0.5, 2.0]].iter().cycle()) {
+            let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, *factors, round);
+            let [m, n, _] = extents.map(u64::from);
+            let choices = choices(&case, multiprocessors, |plan| {
+                let columns = plan.tile_columns().map_or(1, u64::from);
+                let tiles = m.div_ceil(64) * n.div_ceil(columns);
+                let is_64_rows = matches!(
+                    plan.scheduler,
+                    TileScheduler::Persistent { config, .. } if config.tile[0] == 64
+                );
+                is_64_rows && tiles > plan.grid[0]
+            });
+            assert!(
+                !choices.is_empty(),
+                "{input:?} {extents:?} has no such tiles"
+            );
+            let name = format!("{extents:?} {transposed:?}");
+            each_kind((engine, &drawn), &case, choices, &name);
+        }
+    }
+}
+
 /// Tiles of each of the widths that a launch may choose: of each kernel, and of each way in which
 /// partial sums are added, the fastest plan.
 fn narrowed<T, C>(
@@ -415,15 +459,31 @@ fn sanitizers_find_nothing_in_splits_of_clusters() {
 fn tiles_have_the_width_that_a_launch_chooses() {
     let engine = EmulatorEngine::new();
     narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..2], &WIDTHS);
-    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &WIDTHS[2..]);
-    narrowed::<_, f16>(&engine, F16, &LAYOUTS[2..3], &WIDTHS[2..4]);
+    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &WIDTHS[1..]);
+    narrowed::<_, f16>(&engine, F16, &LAYOUTS[2..3], &WIDTHS[1..3]);
+}
+
+#[test]
+fn a_block_computes_several_tiles_of_64_rows() {
+    let engine = EmulatorEngine::new();
+    several_tiles::<_, f32>(&engine, BF16, &LAYOUTS, &SEVERAL_TILES);
+    several_tiles::<_, f16>(&engine, F16, &LAYOUTS[1..3], &SEVERAL_TILES);
+}
+
+#[test]
+fn sanitizers_find_nothing_in_several_tiles_of_a_block() {
+    let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
+    several_tiles::<_, f32>(&engine, BF16, &LAYOUTS[..1], &SEVERAL_TILES[..2]);
+    several_tiles::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &SEVERAL_TILES[2..3]);
+    let findings = engine.findings();
+    assert!(findings.is_empty(), "{findings:?}");
 }
 
 #[test]
 fn sanitizers_find_nothing_in_narrowed_tiles() {
     let engine = EmulatorEngine::new().with_sanitizers(&Tool::ALL);
-    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..1], &WIDTHS[2..3]);
-    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &WIDTHS[5..7]);
+    narrowed::<_, f32>(&engine, BF16, &LAYOUTS[..1], &WIDTHS[1..2]);
+    narrowed::<_, bf16>(&engine, BF16, &LAYOUTS[1..2], &WIDTHS[4..6]);
     let findings = engine.findings();
     assert!(findings.is_empty(), "{findings:?}");
 }
@@ -450,8 +510,10 @@ pub fn on_a_gpu(gpu: &dyn Engine) {
     multicast_stream_k::<_, f32>(gpu, BF16, &LAYOUTS, &MULTICAST_STREAM_K);
     multicast_stream_k::<_, f16>(gpu, F16, &LAYOUTS, &MULTICAST_STREAM_K);
     multicast_stream_k::<_, f32>(gpu, TF32, &LAYOUTS, &MULTICAST_STREAM_K);
+    several_tiles::<_, f32>(gpu, BF16, &LAYOUTS, &SEVERAL_TILES);
+    several_tiles::<_, f16>(gpu, F16, &LAYOUTS, &SEVERAL_TILES);
     narrowed::<_, f32>(gpu, BF16, &LAYOUTS, &WIDTHS);
     narrowed::<_, f32>(gpu, F16, &LAYOUTS, &WIDTHS);
-    narrowed::<_, bf16>(gpu, BF16, &LAYOUTS, &WIDTHS[2..]);
-    narrowed::<_, f16>(gpu, F16, &LAYOUTS, &WIDTHS[2..]);
+    narrowed::<_, bf16>(gpu, BF16, &LAYOUTS, &WIDTHS[1..]);
+    narrowed::<_, f16>(gpu, F16, &LAYOUTS, &WIDTHS[1..]);
 }
