@@ -245,6 +245,12 @@ impl Polls {
         self.has_polled() || self.spins
     }
 
+    /// Whether the lanes that run have neither polled nor spun in this turn.
+    #[inline(always)]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.held == 0 && !(self.barrier | self.other | self.spins)
+    }
+
     pub(super) fn goes_on(self) -> bool {
         self.goes_on
     }
