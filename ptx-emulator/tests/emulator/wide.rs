@@ -96,3 +96,57 @@ fn local_memory_ends() {
     let found = fault(&module(&round("")), &LaunchConfig::new([1; 3], [3, 1, 1]));
     assert!(matches!(found.kind, FaultKind::StackOverflow), "{found}");
 }
+
+/// Lanes load vectors from any places: a permutation that differs from one iteration to the next,
+/// by all lanes of a warp and by some.
+#[test]
+fn vectors_are_loaded_from_any_places() {
+    const WORDS: u32 = 256;
+    let content = |word: u32| word.wrapping_mul(0x9e37_79b9) ^ 0x55;
+    for (vector, bytes) in [("b64", 8), ("v2.b64", 16), ("v2.b32", 8), ("v4.b32", 16)] {
+        let registers = match vector {
+            "b64" => "%x1",
+            "v2.b64" => "{%x1, %x2}",
+            "v2.b32" => "{%r1, %r2}",
+            _ => "{%r1, %r2, %r3, %r4}",
+        };
+        let words = match vector {
+            "b64" => "mov.b64 {%r1, %r2}, %x1;",
+            "v2.b64" => "mov.b64 {%r1, %r2}, %x1; mov.b64 {%r3, %r4}, %x2;",
+            _ => "",
+        };
+        let elements = WORDS * 4 / bytes;
+        for (threads, guard) in [(32, ""), (64, "@%p1"), (45, "")] {
+            let body = format!(
+                "mov.u32 %r0, 0; mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;
+                 mov.u32 %r4, 0; mov.u32 %r9, 0; setp.ne.u32 %p1, %thread, 5;
+                 mov.u64 %x1, 0; mov.u64 %x2, 0;
+                 LOOP: mad.lo.u32 %r10, %thread, 77, %r9; mul.lo.u32 %r10, %r10, 2654435761;
+                 shr.u32 %r10, %r10, 7; and.b32 %r10, %r10, {last};
+                 mad.wide.u32 %x10, %r10, {bytes}, %base;
+                 {guard} ld.global.{vector} {registers}, [%x10];
+                 {words}
+                 mad.lo.u32 %r0, %r0, 31, %r1; mad.lo.u32 %r0, %r0, 31, %r2;
+                 mad.lo.u32 %r0, %r0, 31, %r3; mad.lo.u32 %r0, %r0, 31, %r4;
+                 add.u32 %r9, %r9, 1; setp.lt.u32 %p2, %r9, 40; @%p2 bra LOOP;
+                 bar.sync 0; {STORE}",
+                last = elements - 1
+            );
+            let data: Vec<u32> = (0..WORDS).map(content).collect();
+            let found = run(&body, threads, &data);
+            for thread in 0..threads {
+                let mut sum = 0u32;
+                for iteration in 0..40 {
+                    let at = (thread * 77 + iteration).wrapping_mul(2_654_435_761) >> 7;
+                    let first = (at & (elements - 1)) * bytes / 4;
+                    for word in 0..4 {
+                        let loads = word < bytes / 4 && (guard.is_empty() || thread != 5);
+                        let value = if loads { content(first + word) } else { 0 };
+                        sum = sum.wrapping_mul(31).wrapping_add(value);
+                    }
+                }
+                assert_eq!(found[thread as usize], sum, "{vector}, thread {thread}");
+            }
+        }
+    }
+}

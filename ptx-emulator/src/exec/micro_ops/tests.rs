@@ -311,7 +311,7 @@ fn gathers_read_what_is_there() {
         // The last value of 64 bits begins at byte 296.
         let addresses: [u64; LANES] = std::array::from_fn(|lane| match lane {
             3 => 0,
-            29 => base + 304,
+            28 => base + 304,
             _ => base + 8 * (lane as u64 * 7 % 38),
         });
         let mut places = Places {
@@ -323,10 +323,10 @@ fn gathers_read_what_is_there() {
         };
         assert!(!simd::gather_longs(level, words, places, &mut pairs));
         assert_eq!(pairs, before, "{level:?}");
-        places.mask &= !(1 << 29);
+        places.mask &= !(1 << 28);
         if simd::gather_longs(level, words, places, &mut pairs) {
             let expected: [u64; LANES] = std::array::from_fn(|lane| match lane {
-                3 | 29 => before[lane],
+                3 | 28 | 29 => before[lane],
                 _ => {
                     let at = (addresses[lane] - base) as usize / 4;
                     join(all[at], all[at + 1])

@@ -52,11 +52,14 @@ fn widen(words: &[u32; 4]) -> [f32; 8] {
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn narrow(values: [f32; 8]) -> [u32; 4] {
-    // All of a NaN's bits but the sign: its upper ones are kept.
-    let known = values.map(|value| match value.is_nan() {
-        true => f32::from_bits(0x7fff_ffff),
-        false => value,
-    });
+    let mut known = values;
+    for value in &mut known {
+        // All of a NaN's bits but the sign: its upper ones are kept.
+        *value = match value.is_nan() {
+            true => f32::from_bits(0x7fff_ffff),
+            false => *value,
+        };
+    }
     let mut words = [0; 4];
     // SAFETY: `known` is readable for 32 bytes and `words` writable for 16; neither instruction
     // needs more than the alignment of its elements.
