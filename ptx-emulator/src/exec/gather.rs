@@ -1,6 +1,8 @@
 //! Loads and stores of any lanes at any addresses, checked together: as long as all of them access
 //! one allocation, the block's shared memory, or local memory.
 
+mod params;
+
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::run::Run;
@@ -91,6 +93,9 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
         // These must not tear.
         if load.whole && bytes >= 8 {
             return false;
+        }
+        if space == Space::Param {
+            return self.load_params(index, addresses, mask, bytes);
         }
         if let Some(Register::Reg32(to)) = load.single
             && load.bytes <= 4

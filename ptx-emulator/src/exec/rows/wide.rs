@@ -177,6 +177,13 @@ pub(super) fn convert(conversion: Conversion, a: &WideLanes) -> Option<WideLanes
         }),
         (Type::F64, Type::S32 | Type::U32 | Type::S64 | Type::U64)
         | (Type::F32, Type::S64 | Type::U64) => to_integer(conversion, a),
+        (Type::S32, Type::U64 | Type::S64) if register_bits == 64 => {
+            row!(|i| a[i] as i32 as u64)
+        }
+        (Type::U32 | Type::B32, Type::U64 | Type::S64) => row!(|i| a[i] & 0xffff_ffff),
+        (Type::U64 | Type::S64 | Type::B64, Type::U32 | Type::S32) if register_bits == 32 => {
+            row!(|i| a[i] & 0xffff_ffff)
+        }
         (Type::U8 | Type::B8, Type::U64 | Type::S64) => row!(|i| a[i] & 0xff),
         (Type::U16 | Type::B16, Type::U64 | Type::S64) => row!(|i| a[i] & 0xffff),
         (Type::S8, Type::U64 | Type::S64) if register_bits == 64 => {
