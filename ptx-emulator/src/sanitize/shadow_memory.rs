@@ -96,7 +96,10 @@ pub(super) struct ShadowMemory {
 }
 
 /// The hull of no cells.
-const NO_CELLS: Range<usize> = usize::MAX..0;
+const NO_CELLS: Range<usize> = Range {
+    start: usize::MAX,
+    end: 0,
+};
 
 impl ShadowMemory {
     /// Something is recorded of these cells.
