@@ -74,7 +74,6 @@ use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
 use parked::{Halt, Parked, Patience};
 pub(crate) use simd::{Level, Vectorised, run_at};
-pub(crate) use workers::available_workers;
 use workers::{Others, Work, run_workers};
 
 impl Kernel {

@@ -3,14 +3,15 @@
 //! To start a thread and to wait for its end takes longer than many a launch, so others are started
 //! once a launch has run for a while, or at once where the kernel's last launch did so.
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use super::Launch;
 use super::block::Worker;
 use crate::error::{Fault, LaunchError};
 use crate::observer::{EventSink, Observer};
+use crate::parallelism::available_workers;
 
 /// What a launch takes before other threads are started: some times what starting one takes.
 const ALONE: Duration = Duration::from_micros(60);
@@ -32,13 +33,6 @@ impl Others<'_> {
             begun: self.begun,
         }
     }
-}
-
-/// How many threads the machine runs at once. The operating system's answer takes it up to 50 µs.
-pub(crate) fn available_workers() -> usize {
-    static AVAILABLE: LazyLock<usize> =
-        LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
-    *AVAILABLE
 }
 
 /// Runs a launch on `workers` threads, or, where their number is `None`, on as many as the machine

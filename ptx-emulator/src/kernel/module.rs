@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use super::{Kernel, KernelInner};
 use crate::decode::{self, ModuleNames};
 use crate::error::{KernelError, LaunchError, MemoryError};
-use crate::exec::available_workers;
 use crate::memory::Memory;
+use crate::parallelism::available_workers;
 use ptx_syntax::ast::{DeclaredSpace, Function, Initializer, Tree, Variable};
 use ptx_syntax::{self, Bodies, ParseError};
 
