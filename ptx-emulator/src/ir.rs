@@ -318,6 +318,8 @@ pub(crate) struct Function {
     pub predicates: u32,
     pub constants32: Vec<(Reg32, Constant)>,
     pub constants64: Vec<(Reg64, Constant)>,
+    /// Where in both lists those begin that differ between blocks; the others stand before them.
+    pub block_constants: [usize; 2],
     pub predicate_constants: Vec<(Predicate, bool)>,
     /// Registers that may be read before they are written; they start as zero.
     pub unset: Vec<Register>,

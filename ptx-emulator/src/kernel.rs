@@ -5,6 +5,7 @@ mod module;
 pub use module::Module;
 pub(crate) use module::ModuleInner;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::decode;
@@ -36,6 +37,8 @@ pub(crate) struct KernelInner {
     pub param_bytes: u32,
     /// Found at first use.
     basic_blocks: OnceLock<Vec<BasicBlock>>,
+    /// Whether its last launch took long enough for several threads.
+    pub is_long: AtomicBool,
 }
 
 impl KernelInner {
@@ -61,6 +64,7 @@ impl KernelInner {
             params,
             param_bytes,
             basic_blocks: OnceLock::new(),
+            is_long: AtomicBool::new(false),
             program,
             module,
         }

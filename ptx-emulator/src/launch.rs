@@ -106,7 +106,8 @@ pub struct LaunchConfig {
     /// Warp instructions after which the launch ends in an error. With several workers the launch
     /// may end earlier by some 100 000 instructions per worker.
     pub instruction_budget: u64,
-    /// Worker threads; none for as many as the machine runs at once.
+    /// Worker threads, the one that launches among them; none for as many as the machine runs at
+    /// once, where the launch takes more than some microseconds.
     pub workers: Option<usize>,
 }
 

@@ -13,6 +13,7 @@ mod kernel;
 mod launch;
 mod memory;
 mod observer;
+mod parallelism;
 mod printf;
 mod ranges;
 pub mod sanitize;

@@ -32,6 +32,9 @@ const MAX_HEAP_BYTES: u64 = 1 << 38;
 /// variables of the module itself.
 pub(crate) type VariableKey = (u64, Option<u32>);
 
+/// Allocations, and the storage of the device heap, by address.
+pub(crate) type Snapshot = Arc<[Arc<Allocation>]>;
+
 /// The addresses of a module's variables in one memory.
 pub(crate) type VariableTable = Arc<Vec<u64>>;
 
@@ -44,11 +47,28 @@ struct State {
     variables: HashMap<VariableKey, VariableTable>,
     /// Addresses that the host or a kernel has written to.
     written: Ranges,
+    /// Whether they are those of all allocations.
+    all_written: bool,
+    /// What launches take, if nothing was allocated or freed since the last one.
+    snapshot: Option<Snapshot>,
     /// Size of each allocation that was freed and whose addresses have not been reused.
     freed: BTreeMap<u64, u64>,
 }
 
 impl State {
+    /// Adds an allocation at addresses that no other one has.
+    fn add(&mut self, allocation: Allocation) {
+        self.all_written = false;
+        self.snapshot = None;
+        self.allocations
+            .insert(allocation.base, Arc::new(allocation));
+    }
+
+    fn take_away(&mut self, address: u64) -> Option<Arc<Allocation>> {
+        self.snapshot = None;
+        self.allocations.remove(&address)
+    }
+
     /// Forgets what was freed between two addresses, which are used again.
     fn forget_freed(&mut self, start: u64, end: u64) {
         let reused = self.freed.range(..end).rev();
@@ -180,7 +200,10 @@ impl Memory {
     /// Makes the storage of the device heap.
     pub(crate) fn prepare_heap(&self) -> Result<(), MemoryError> {
         match self.heap.prepare() {
-            true => Ok(()),
+            true => {
+                self.state_mut().snapshot = None;
+                Ok(())
+            }
             false => Err(MemoryError::Full {
                 requested: self.heap.limit(),
                 used: self.used(),
@@ -192,7 +215,9 @@ impl Memory {
     /// `malloc`: a block of the device heap, whose contents count as never written.
     pub(crate) fn heap_alloc(&self, bytes: u64, site: HeapSite) -> Option<u64> {
         let address = self.heap.alloc(bytes, site)?;
-        self.state_mut().written.remove(address, address + bytes);
+        let mut state = self.state_mut();
+        state.written.remove(address, address + bytes);
+        state.all_written = false;
         Some(address)
     }
 
@@ -248,12 +273,17 @@ impl Memory {
     }
 
     /// The allocations as they are now, and the storage of the device heap, by address.
-    pub(crate) fn snapshot(&self) -> Vec<Arc<Allocation>> {
-        let state = self.state();
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        if let Some(snapshot) = &self.state().snapshot {
+            return snapshot.clone();
+        }
+        let mut state = self.state_mut();
         let below = state.allocations.range(..HEAP_BASE);
         let above = state.allocations.range(HEAP_BASE..);
         let all = below.map(|(_, one)| one).chain(self.heap.arena());
-        all.chain(above.map(|(_, one)| one)).cloned().collect()
+        let all: Snapshot = all.chain(above.map(|(_, one)| one)).cloned().collect();
+        state.snapshot = Some(all.clone());
+        all
     }
 
     /// The lock that 64-bit atomics and strong accesses at an address hold.

@@ -12,7 +12,9 @@ use super::builder::{BlockDraft, Builder};
 use super::mentions::Mentions;
 use super::registers::{Role, Visitor};
 use super::{groups, symbols, used};
-use crate::ir::{AddressBase, Block, Function, Op, Program, Reg32, Register, Terminator, Ternary};
+use crate::ir::{
+    AddressBase, Block, Constant, Function, Op, Program, Reg32, Register, Terminator, Ternary,
+};
 
 /// Blocks that control may go to.
 pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
@@ -326,6 +328,13 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
     }
     merge_chains(&mut builder.blocks);
     let order = reconvergence_order(&mut builder.blocks);
+    let is_of_block = |constant: Constant| !constant.is_of_launch();
+    builder.constants32.sort_by_key(|of| is_of_block(of.1));
+    builder.constants64.sort_by_key(|of| is_of_block(of.1));
+    let block_constants = [
+        builder.constants32.partition_point(|of| !is_of_block(of.1)),
+        builder.constants64.partition_point(|of| !is_of_block(of.1)),
+    ];
     let mut function = Function {
         entry: 0,
         regs32: builder.regs32,
@@ -333,6 +342,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
         predicates: builder.predicates,
         constants32: builder.constants32,
         constants64: builder.constants64,
+        block_constants,
         predicate_constants: builder.predicate_constants,
         unset: Vec::new(),
         local_bytes: builder.local_bytes,

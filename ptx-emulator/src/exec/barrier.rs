@@ -23,8 +23,6 @@ pub(super) struct BarrierState {
     /// Arrivals of whole warps that have arrived again since: a barrier of a number of threads
     /// counts both, where a warp arrives and waits for the others later.
     repeated: u32,
-    /// Whether any lane has arrived.
-    pub(super) in_use: bool,
     /// Number of participating threads, if the instruction gives one.
     pub(super) threads: Option<u32>,
     /// Whether the waiting lanes want a result.
@@ -32,28 +30,10 @@ pub(super) struct BarrierState {
 }
 
 impl BarrierState {
-    /// The barriers of a block of `warps` warps, at which no lane has arrived.
-    pub(super) fn of_block(warps: u32) -> Vec<Self> {
-        let barrier = BarrierState {
-            arrived: vec![0; warps as usize],
-            repeated: 0,
-            in_use: false,
-            threads: None,
-            reducing: false,
-        };
-        vec![barrier; BARRIERS]
-    }
-
-    /// What the barriers of a block of `warps` warps take.
-    pub(super) fn bytes_of_block(warps: u64) -> u64 {
-        BARRIERS as u64 * (size_of::<BarrierState>() as u64 + 4 * warps)
-    }
-
     /// Makes the barrier ready for the next block.
-    pub(super) fn reset(&mut self) {
+    fn reset(&mut self) {
         self.arrived.fill(0);
         self.repeated = 0;
-        self.in_use = false;
         self.threads = None;
         self.reducing = false;
     }
@@ -64,6 +44,51 @@ impl BarrierState {
         let again = self.threads.is_some() && before & mask != 0 && live & !before == 0;
         self.repeated += u32::from(again);
         self.arrived[warp] = if again { mask } else { before | mask };
+    }
+}
+
+/// The barriers of a block.
+#[derive(Debug, Default)]
+pub(super) struct Barriers {
+    each: Vec<BarrierState>,
+    /// A bit for each at which lanes have arrived that wait for others.
+    in_use: u16,
+    /// A bit for each at which lanes have arrived since the block began.
+    used: u16,
+}
+
+impl Barriers {
+    /// Those of a block of `warps` warps, at which no lane has arrived.
+    pub(super) fn new(warps: u32) -> Self {
+        let barrier = BarrierState {
+            arrived: vec![0; warps as usize],
+            repeated: 0,
+            threads: None,
+            reducing: false,
+        };
+        Barriers {
+            each: vec![barrier; BARRIERS],
+            in_use: 0,
+            used: 0,
+        }
+    }
+
+    /// What those of a block of `warps` warps take.
+    pub(super) fn bytes(warps: u64) -> u64 {
+        BARRIERS as u64 * (size_of::<BarrierState>() as u64 + 4 * warps)
+    }
+
+    /// Makes them ready for the next block.
+    pub(super) fn reset(&mut self) {
+        for id in lanes(std::mem::take(&mut self.used).into()) {
+            self.each[id].reset();
+        }
+        self.in_use = 0;
+    }
+
+    /// Those at which lanes have arrived that wait for others, by number.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = (u32, &BarrierState)> {
+        lanes(self.in_use.into()).map(|id| (id as u32, &self.each[id]))
     }
 }
 
@@ -123,8 +148,9 @@ impl<O: EventSink> Worker<'_, '_, O> {
                 });
             }
             let live = self.warps[index].live;
-            let state = &mut self.barriers[id as usize];
-            state.in_use = true;
+            self.barriers.in_use |= 1 << id;
+            self.barriers.used |= 1 << id;
+            let state = &mut self.barriers.each[id as usize];
             state.threads = threads;
             state.note(index, mask, live);
             state.reducing |= barrier.source.is_some();
@@ -135,7 +161,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
 
     /// Releases lanes that waited only for lanes that have exited.
     pub(super) fn complete_without_exited(&mut self) {
-        for id in 0..BARRIERS {
+        for id in lanes(self.barriers.in_use.into()) {
             self.complete(id);
         }
     }
@@ -143,10 +169,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
     /// Completes a barrier at which all have arrived, and releases its lanes. A warp counts once
     /// all of its lanes that have not exited have arrived.
     fn complete(&mut self, id: usize) {
-        let state = &self.barriers[id];
-        if !state.in_use {
-            return;
-        }
+        let state = &self.barriers.each[id];
         let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
         let done = match state.threads {
             // Warps mostly arrive in order: the last ones are missing most often.
@@ -160,18 +183,19 @@ impl<O: EventSink> Worker<'_, '_, O> {
         if !done {
             return;
         }
+        let state = &mut self.barriers.each[id];
         let complete = BarrierComplete {
             block: self.block,
             rank: self.rank,
             barrier: id as u32,
-            arrived: &self.barriers[id].arrived,
-            whole_block: self.barriers[id].threads.is_none(),
+            arrived: &state.arrived,
+            whole_block: state.threads.is_none(),
         };
         self.observer.notify(Event::BarrierComplete(&complete));
-        self.barriers[id].arrived.fill(0);
-        self.barriers[id].repeated = 0;
-        self.barriers[id].in_use = false;
-        if std::mem::take(&mut self.barriers[id].reducing) {
+        state.arrived.fill(0);
+        state.repeated = 0;
+        self.barriers.in_use &= !(1 << id);
+        if std::mem::take(&mut state.reducing) {
             self.reduce(id as u32);
         }
         let program = self.program();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::Launch;
 use super::access_pattern::AccessPattern;
-use super::barrier::{BarrierState, POLL};
+use super::barrier::{Barriers, POLL};
 use super::cluster::{ClusterBarrier, Peer, shared_memory};
 use super::cooperative::Polls;
 use super::lane_offsets::LaneOffsets;
@@ -16,6 +16,7 @@ use super::tensor::PendingBulk;
 use super::tensor_memory::TensorMemory;
 use super::turn::{Round, Turn};
 use super::warp::Warp;
+use super::workers::Others;
 use crate::aligned::Aligned;
 use crate::error::Fault;
 use crate::ir::{Calls, InstructionId, Program};
@@ -33,7 +34,7 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) patterns: Vec<AccessPattern>,
     pub(super) lane_offsets: Vec<LaneOffsets>,
     pub(super) visit: u64,
-    pub(super) barriers: Vec<BarrierState>,
+    pub(super) barriers: Barriers,
     /// Copies that are written when the phase of their mbarrier is complete.
     pub(super) awaited: Vec<AwaitedCopy>,
     /// Bulk copies that have been issued.
@@ -68,6 +69,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) grid_phase: bool,
     /// What an observer that steps has asked for.
     pub(super) stepping: Stepping,
+    /// What starts the other workers of the launch, until it has.
+    pub(super) others: Option<Others<'w>>,
 }
 
 impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
@@ -89,7 +92,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             patterns: AccessPattern::of_program(program),
             lane_offsets: LaneOffsets::of_program(program),
             visit: 0,
-            barriers: BarrierState::of_block(count),
+            barriers: Barriers::new(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
             expired: 0,
@@ -109,6 +112,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             runs_ahead: false,
             grid_phase: false,
             stepping: Stepping::default(),
+            others: None,
         }
     }
 
@@ -196,9 +200,7 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
         self.awaited.clear();
         self.bulk.clear();
         self.tensor = None;
-        for barrier in &mut self.barriers {
-            barrier.reset();
-        }
+        self.barriers.reset();
         for warp in &mut self.warps {
             warp.start(self.launch, block);
         }
@@ -213,6 +215,9 @@ impl<'w, 'l, O: EventSink> Worker<'w, 'l, O> {
             match self.run_warp(warp)? {
                 Turn::Stopped => return Ok(Turn::Stopped),
                 turn => round.add(turn, self.polls),
+            }
+            if self.others.is_some() {
+                self.start_others();
             }
             round.running |= self.warps[warp].live != 0;
         }

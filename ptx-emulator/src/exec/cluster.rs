@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::Launch;
-use super::barrier::BarrierState;
+use super::barrier::Barriers;
 use super::block::Worker;
 use super::mbarrier::AwaitedCopy;
 use super::run::{Outcome, RawFault};
@@ -28,7 +28,7 @@ use crate::observer::{Event, EventSink};
 pub(crate) struct Peer {
     pub(super) warps: Vec<Warp>,
     pub(super) shared: Aligned<u32>,
-    pub(super) barriers: Vec<BarrierState>,
+    pub(super) barriers: Barriers,
     awaited: Vec<AwaitedCopy>,
     bulk: VecDeque<PendingBulk>,
     pub(super) tensor: Option<Box<TensorMemory>>,
@@ -43,7 +43,7 @@ impl Peer {
         Peer {
             warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
             shared: shared_memory(launch),
-            barriers: BarrierState::of_block(count),
+            barriers: Barriers::new(count),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
             tensor: None,
@@ -60,7 +60,7 @@ impl Peer {
         Peer {
             warps: Vec::new(),
             shared: Aligned::try_new(0, || 0).expect("no memory at all"),
-            barriers: Vec::new(),
+            barriers: Barriers::default(),
             awaited: Vec::new(),
             bulk: VecDeque::new(),
             tensor: None,

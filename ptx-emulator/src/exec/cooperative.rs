@@ -6,7 +6,7 @@
 //! the grid is mostly done without interruption, and a block that polls costs little.
 
 use super::Launch;
-use super::barrier::{BarrierState, POLL};
+use super::barrier::{Barriers, POLL};
 use super::block::Worker;
 use super::run::Run;
 use super::turn::{Round, Turn};
@@ -125,7 +125,7 @@ pub(super) fn resident_bytes(program: &Program, threads: u64, shared_bytes: u32)
     let of_warp = LANES as u64 * of_lane + 4 * u64::from(kernel.predicates);
     let of_warp = of_warp + size_of::<Warp>() as u64;
     let warps = threads.div_ceil(LANES as u64);
-    warps * of_warp + BarrierState::bytes_of_block(warps) + u64::from(shared_bytes)
+    warps * of_warp + Barriers::bytes(warps) + u64::from(shared_bytes)
 }
 
 /// What a warp has done in its turn that concerns other blocks.
@@ -243,6 +243,12 @@ impl Polls {
     /// Whether the share was taken away, and is not used up.
     pub(super) fn is_held(self) -> bool {
         self.has_polled() || self.spins
+    }
+
+    /// Whether the lanes that run have neither polled nor spun in this turn.
+    #[inline(always)]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.held == 0 && !(self.barrier | self.other | self.spins)
     }
 
     pub(super) fn goes_on(self) -> bool {

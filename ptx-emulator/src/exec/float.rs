@@ -333,7 +333,8 @@ pub(crate) fn evaluate(function: FloatFunction, format: FloatFormat, x: [u64; 3]
 
 /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: of the operand and of the result the upper half
 /// counts, and subnormals are zero.
-fn upper_half(function: FloatFunction, bits: u64) -> u64 {
+#[inline(always)]
+pub(super) fn upper_half(bits: u64, function: impl Fn(f64) -> f64) -> u64 {
     const UPPER: u64 = 0xffff_ffff_0000_0000;
     const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
     const SIGN: u64 = 1 << 63;
@@ -341,18 +342,17 @@ fn upper_half(function: FloatFunction, bits: u64) -> u64 {
         0 => bits & SIGN,
         _ => bits,
     };
-    let value = f64::from_bits(flush(bits & UPPER));
-    let result = match function {
-        FloatFunction::RcpApprox => 1.0 / value,
-        _ => 1.0 / value.sqrt(),
-    };
+    let result = function(f64::from_bits(flush(bits & UPPER)));
     flush(bits64(result, [bits]) & UPPER)
 }
 
 fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 {
     let ty = format.ty;
     if ty == Type::F64 && format.flush {
-        return upper_half(function, x[0]);
+        return match function {
+            FloatFunction::RcpApprox => upper_half(x[0], |value| 1.0 / value),
+            _ => upper_half(x[0], |value| 1.0 / value.sqrt()),
+        };
     }
     let bits = 8 * ty.bytes();
     let sign = 1u64 << (bits - 1);

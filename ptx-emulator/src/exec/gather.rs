@@ -1,6 +1,8 @@
 //! Loads and stores of any lanes at any addresses, checked together: as long as all of them access
 //! one allocation, the block's shared memory, or local memory.
 
+mod params;
+
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::run::Run;
@@ -92,6 +94,9 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
         if load.whole && bytes >= 8 {
             return false;
         }
+        if space == Space::Param {
+            return self.load_params(index, addresses, mask, bytes);
+        }
         if let Some(Register::Reg32(to)) = load.single
             && load.bytes <= 4
             && self.gather_words(index, (space, addresses, mask), to)
@@ -109,7 +114,14 @@ impl<'r, O: EventSink> Run<'r, '_, O> {
             base: place.base(),
             mask,
         };
+        let level = self.launch.level;
+        let gathered = match place {
+            Backing::Shared => accesses.gather(level, load, &mut self.r, (&*self.shared).into()),
+            Backing::Global(words, _) => accesses.gather(level, load, &mut self.r, words.into()),
+            Backing::Local => false,
+        };
         match place {
+            _ if gathered => {}
             Backing::Shared => {
                 let words = &*self.shared;
                 accesses.load(load, &mut self.r, |word, _| words[word]);
@@ -320,6 +332,40 @@ impl LaneAddresses<'_> {
                 }
             }
         }
+    }
+
+    /// By the processor's instruction for that; false where there is none, or for elements of other
+    /// sizes than those of their registers. Some registers may have been set then.
+    fn gather(
+        &self,
+        level: simd::Level,
+        load: &Load,
+        r: &mut Registers<'_>,
+        words: simd::Words<'_>,
+    ) -> bool {
+        if !simd::can_gather(level) || load.bytes < 4 {
+            return false;
+        }
+        let elements = load.destinations.iter().enumerate();
+        elements.fold(true, |done, (index, destination)| {
+            let places = simd::Places {
+                addresses: self.addresses,
+                base: self.base.wrapping_sub(index as u64 * u64::from(load.bytes)),
+                last: words.bytes().saturating_sub(u64::from(load.bytes)),
+                bytes: load.bytes,
+                mask: self.mask,
+            };
+            done && match (load.bytes, destination) {
+                (_, None) => true,
+                (4, Some(Register::Reg32(to))) => {
+                    simd::gather(level, words, places, &mut r.regs32[to.0 as usize])
+                }
+                (8, Some(Register::Reg64(to))) => {
+                    simd::gather_longs(level, words, places, &mut r.regs64[to.0 as usize])
+                }
+                _ => false,
+            }
+        })
     }
 
     /// Values of 64 bits of global memory, which are whole where other blocks write them. In a

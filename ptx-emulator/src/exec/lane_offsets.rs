@@ -16,6 +16,8 @@ use crate::memory::MAX_LOCAL_BYTES;
 pub(super) struct LaneOffsets {
     /// Counts the different deltas that there have been.
     pub version: u64,
+    /// How many visits in a row had other deltas than the one before.
+    changes: u32,
     /// The visit at which the deltas were last compared with the register.
     pub visit: u64,
     /// The last visit in which every access was in bounds and aligned.
@@ -73,6 +75,7 @@ impl LaneOffsets {
     fn new() -> Self {
         LaneOffsets {
             version: 1,
+            changes: 0,
             visit: 0,
             safe: 0,
             space: Space::Generic,
@@ -145,10 +148,18 @@ impl LaneOffsets {
         }
         if different.iter().fold(0, |all, part| all | part) != 0 {
             self.version += 1;
+            self.changes = self.changes.wrapping_add(1);
+            if self.is_irregular() {
+                self.report = Report::Each;
+                self.steady = false;
+                return;
+            }
             for lane in 0..LANES {
                 self.deltas[lane] = base(lane).wrapping_sub(first);
             }
             self.learn();
+        } else {
+            self.changes = 0;
         }
         self.at = first.wrapping_sub(self.extent);
         let low = self.at.wrapping_sub(self.bounds.below);
@@ -169,6 +180,13 @@ impl LaneOffsets {
             false => Report::Each,
         };
         self.steady = safe;
+    }
+
+    /// Whether other deltas need not be learnt, since they will hardly last: those of lanes that
+    /// access any places. The version, which no pattern knows, stands for them then.
+    fn is_irregular(&self) -> bool {
+        const LEARNT: u32 = 8;
+        self.changes > LEARNT && !self.changes.is_multiple_of(LEARNT)
     }
 
     #[cold]

@@ -15,7 +15,7 @@ use crate::error::LaunchError;
 use crate::ir::{Constant, Half, LaneMask, Special, SystemFunction};
 use crate::kernel::Kernel;
 use crate::launch::{Args, HeapLaunch, LaunchConfig};
-use crate::memory::Memory;
+use crate::memory::{Memory, Snapshot};
 
 /// Instructions that a worker takes from the budget at a time.
 const FUEL_STEP: u64 = 1 << 16;
@@ -35,7 +35,7 @@ pub(crate) struct Launch<'l> {
     pub kernel: &'l Kernel,
     pub memory: &'l Memory,
     /// The allocations when the launch began, by address.
-    pub allocations: Vec<Arc<Allocation>>,
+    pub allocations: Snapshot,
     pub params: Vec<u8>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
@@ -425,6 +425,16 @@ impl Launch<'_> {
         let [x, y, _] = self.group;
         let place = [rank % x, rank / x % y, rank / x / y];
         std::array::from_fn(|axis| first[axis] + place[axis])
+    }
+
+    /// Number of groups of blocks.
+    pub(super) fn groups(&self) -> u64 {
+        self.blocks() / u64::from(self.group_blocks())
+    }
+
+    /// Whether a group has not begun.
+    pub(super) fn has_groups_left(&self) -> bool {
+        self.next_group.load(Ordering::Relaxed) < self.groups()
     }
 
     /// Takes the next group of blocks to run: its index, and its first block.

@@ -58,6 +58,7 @@ mod warp;
 mod warp_ops;
 mod warpgroup;
 mod wmma;
+mod workers;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -73,6 +74,7 @@ use block::Worker;
 pub(crate) use launch::{Fuel, Launch};
 use parked::{Halt, Parked, Patience};
 pub(crate) use simd::{Level, Vectorised, run_at};
+use workers::{Others, Work, run_workers};
 
 impl Kernel {
     /// Runs the kernel and waits for its end.
@@ -128,15 +130,14 @@ impl ObservedLaunch<'_> {
             simd::Level::detect(),
             self,
             observer,
-            |launch, own, fault| {
-                work_indirectly(launch, &mut Indirect::new(&mut Forks::new(own)), fault)
+            |launch, own, fault, mut others| {
+                let mut forks = Forks::new(own);
+                let others = others.as_mut().map(Others::reborrow);
+                work_indirectly(launch, &mut Indirect::new(&mut forks), fault, others)
             },
         )
     }
 }
-
-/// A worker's part of a launch under an observer of type `O`: [`work`].
-type Work<O> = fn(&Launch<'_>, &mut O, &Mutex<Option<(u64, Fault)>>) -> u64;
 
 fn launch_at<O: Observer>(
     level: simd::Level,
@@ -151,10 +152,6 @@ fn launch_at<O: Observer>(
         args,
     } = observed;
     let launch = Launch::new(level, kernel, memory, config, args)?;
-    let available = || std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = config.workers.unwrap_or_else(available).max(1);
-    let groups = launch.blocks() / u64::from(launch.group_blocks());
-    let workers = workers.min(usize::try_from(groups).unwrap_or(usize::MAX));
     let fault: Mutex<Option<(u64, Fault)>> = Mutex::new(None);
     let context = LaunchContext {
         kernel,
@@ -167,11 +164,7 @@ fn launch_at<O: Observer>(
         workspace: launch.workspace(),
     };
     Observer::notify(observer, Event::LaunchStart(&context));
-    let issued = if workers == 1 {
-        Ok(work(&launch, observer, &fault))
-    } else {
-        run_workers(&launch, workers, observer, &fault, work)
-    };
+    let issued = run_workers(&launch, config.workers, observer, &fault, work);
     if !O::MARKS_WRITTEN {
         memory.assume_written();
     }
@@ -182,7 +175,7 @@ fn launch_at<O: Observer>(
         fault: fault.as_ref().map(|(_, fault)| fault),
     };
     Observer::notify(observer, end);
-    let issued = issued?;
+    let (warp_instructions, workers) = issued?;
     if launch.is_stepped_out() {
         return Err(LaunchError::Stopped);
     }
@@ -190,50 +183,21 @@ fn launch_at<O: Observer>(
         Some((_, fault)) => Err(LaunchError::Fault(Box::new(fault))),
         None => Ok(Report {
             blocks: launch.blocks(),
-            warp_instructions: issued,
+            warp_instructions,
             workers,
         }),
     }
 }
 
-fn run_workers<O: Observer>(
-    launch: &Launch<'_>,
-    workers: usize,
-    observer: &mut O,
-    fault: &Mutex<Option<(u64, Fault)>>,
-    work: Work<O>,
-) -> Result<u64, LaunchError> {
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for _ in 0..workers {
-            let mut own = observer.fork();
-            let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let issued = work(launch, &mut own, fault);
-                (issued, own)
-            });
-            threads.push(thread.map_err(|error| LaunchError::Worker(error.to_string()))?);
-        }
-        let mut issued = 0;
-        for thread in threads {
-            match thread.join() {
-                Ok((count, own)) => {
-                    issued += count;
-                    observer.join(own);
-                }
-                Err(_) => return Err(LaunchError::Worker("it panicked".to_string())),
-            }
-        }
-        Ok(issued)
-    })
-}
-
 /// Runs groups of blocks until none is left; returns the instructions issued.
-fn work<O: EventSink>(
-    launch: &Launch<'_>,
-    observer: &mut O,
+fn work<'s, O: EventSink>(
+    launch: &'s Launch<'_>,
+    observer: &'s mut O,
     fault: &Mutex<Option<(u64, Fault)>>,
+    others: Option<Others<'s>>,
 ) -> u64 {
     let mut worker = Worker::new(launch, observer);
+    worker.others = others;
     let mut parked = Parked::of(launch, worker.observer);
     worker.patience = parked.as_ref().map(|_| Patience::of::<O>());
     loop {
@@ -275,12 +239,13 @@ fn work<O: EventSink>(
 
 /// [`work`] for observers of all types, in one compiled form.
 #[inline(never)]
-fn work_indirectly(
-    launch: &Launch<'_>,
-    observer: &mut Indirect<'_>,
+fn work_indirectly<'s>(
+    launch: &'s Launch<'_>,
+    observer: &'s mut Indirect<'_>,
     fault: &Mutex<Option<(u64, Fault)>>,
+    others: Option<Others<'s>>,
 ) -> u64 {
-    work(launch, observer, fault)
+    work(launch, observer, fault, others)
 }
 
 #[cfg(test)]

@@ -60,7 +60,9 @@ use super::warp_ops;
 use super::{integer_matrix, rare};
 use crate::ir::{LaneOp, MatrixInputs, Shuffle};
 pub(super) use compare::{compare_wide, compare_words};
-pub(super) use gather::{Places, Words, can_gather, gather, gather_pairs, gather_row};
+pub(super) use gather::{
+    Places, Words, can_gather, gather, gather_longs, gather_pairs, gather_row,
+};
 pub(super) use halves::halves;
 pub(super) use level::Instructions;
 pub(crate) use level::Level;

@@ -6,7 +6,7 @@ use super::cooperative::Polls;
 use super::run::{RawFault, Run, Stop};
 use super::simd;
 use super::vector::{LANES, Registers};
-use super::warp::{Split, State, TURNS};
+use super::warp::{Split, State, TURNS, are_plain, next_of_plain};
 use crate::error::{Fault, FaultKind};
 use crate::ir::{InstructionId, Terminator};
 use crate::observer::{EventSink, WarpContext};
@@ -61,6 +61,52 @@ impl Round {
     }
 }
 
+/// A branch has sent the lanes of a mask to one block, and the rest of the split to another.
+fn diverge(splits: &mut Vec<Split>, at: usize, (taken, mask): (u32, u32), next: u32) {
+    let split = splits[at];
+    splits[at].block = taken;
+    splits[at].mask = mask;
+    splits.push(Split {
+        block: next,
+        mask: split.mask & !mask,
+        ..split
+    });
+}
+
+/// Runs the inner loop for a split up to a limit, as [`Worker::run_split`] does. Where lanes diverge or come together and nothing
+/// else is of interest, it goes on with those that come next: all that lanes of a frame need is at
+/// hand here.
+fn run_plain<O: EventSink>(
+    run: &mut Run<'_, '_, O>,
+    splits: &mut Vec<Split>,
+    (mut at, mut limit): (usize, u32),
+) -> (usize, bool, Result<Stop, Box<RawFault>>) {
+    let mut followed = false;
+    loop {
+        let split = splits[at];
+        let full = split.mask == run.live;
+        let level = run.launch.level;
+        let outcome = simd::segment(level, full, run, split.block, split.mask, limit);
+        let goes_on = matches!(outcome, Ok(Stop::At(_) | Stop::Diverged { .. }))
+            && !run.observer.steps()
+            && run.met == 0
+            && run.polls.is_quiet()
+            && are_plain(splits);
+        match outcome {
+            Ok(Stop::At(block)) if goes_on => {
+                splits[at].block = block;
+                splits[at].turns = 0;
+            }
+            Ok(Stop::Diverged { taken, mask, next }) if goes_on => {
+                diverge(splits, at, (taken, mask), next);
+            }
+            outcome => return (at, followed, outcome),
+        }
+        followed = true;
+        (at, limit) = next_of_plain(splits);
+    }
+}
+
 impl<O: EventSink> Worker<'_, '_, O> {
     /// Runs a warp until all of its lanes wait or have exited, or its share is used up.
     pub(super) fn run_warp(&mut self, index: usize) -> Result<Turn, Box<Fault>> {
@@ -80,9 +126,12 @@ impl<O: EventSink> Worker<'_, '_, O> {
             {
                 return Ok(turn);
             }
+            let (at, followed, stop) = self.run_split(index, at, limit)?;
+            if followed {
+                turn = Turn::Progress;
+            }
             let split = self.warps[index].splits[at];
             let (entered, is_first) = (split.block, matches!(turn, Turn::Idle));
-            let stop = self.run_split(index, split, limit)?;
             let spins = self.polls.end_spin();
             if let Stop::Yield(block) = stop
                 && self.polls.has_polled()
@@ -133,14 +182,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
                     });
                 }
                 Stop::Diverged { taken, mask, next } => {
-                    let splits = &mut self.warps[index].splits;
-                    splits[at].block = taken;
-                    splits[at].mask = mask;
-                    splits.push(Split {
-                        block: next,
-                        mask: split.mask & !mask,
-                        ..split
-                    });
+                    diverge(&mut self.warps[index].splits, at, (taken, mask), next);
                 }
                 Stop::NeedsMembers(block) => {
                     let live = self.warps[index].live;
@@ -170,15 +212,21 @@ impl<O: EventSink> Worker<'_, '_, O> {
         Ok(turn)
     }
 
-    /// Runs the inner loop for a split.
-    fn run_split(&mut self, index: usize, split: Split, limit: u32) -> Result<Stop, Box<Fault>> {
+    /// Runs the inner loop for a split, and for those of its frame that come next. Which one ran
+    /// last, whether it is another run than the first, and why it stopped.
+    fn run_split(
+        &mut self,
+        index: usize,
+        at: usize,
+        limit: u32,
+    ) -> Result<(usize, bool, Stop), Box<Fault>> {
+        let split = self.warps[index].splits[at];
         let program = self.program();
         let launch = self.launch;
         let calls = self.calls(index, split.frame);
         let warp = &mut self.warps[index];
         let frame = warp.frames[split.frame as usize];
         let local_top = warp.local_top(program, &frame);
-        let full = split.mask == warp.live;
         let live = warp.live;
         let has_met = split.state == State::Met;
         if has_met {
@@ -223,13 +271,14 @@ impl<O: EventSink> Worker<'_, '_, O> {
             exchanged: warp.exchanged.as_deref_mut(),
             info: u32::MAX,
         };
-        let outcome = simd::segment(launch.level, full, &mut run, split.block, split.mask, limit);
+        let (at, followed, outcome) = run_plain(&mut run, &mut warp.splits, (at, limit));
         let info = run.info;
         if run.met != 0 {
             // The share was used up before the lanes could go on.
             self.warps[index].set_state(split.mask, State::Met);
         }
         self.fuel += self.polls.end_segment();
+        let outcome = outcome.map(|stop| (at, followed, stop));
         outcome.map_err(|fault| {
             let last = info;
             // The budget is used up between instructions.

@@ -109,6 +109,42 @@ pub(crate) struct Warp {
     pub written: Option<Box<Written>>,
 }
 
+/// Whether the lanes of all splits can go on, in one frame, and have not used up their shares. Most
+/// warps that have diverged are like this.
+pub(super) fn are_plain(splits: &[Split]) -> bool {
+    let frame = splits.first().map(|split| split.frame);
+    splits.iter().all(|split| {
+        split.state == State::Ready && Some(split.frame) == frame && split.turns < TURNS
+    })
+}
+
+/// Merges plain splits that are at the same block. As [`Warp::choose`] of those that are left.
+pub(super) fn next_of_plain(splits: &mut Vec<Split>) -> (usize, u32) {
+    let mut index = 0;
+    while index < splits.len() {
+        let mut other = index + 1;
+        while other < splits.len() {
+            if splits[other].block == splits[index].block {
+                let same = splits.swap_remove(other);
+                splits[index].mask |= same.mask;
+                splits[index].turns = splits[index].turns.min(same.turns);
+            } else {
+                other += 1;
+            }
+        }
+        index += 1;
+    }
+    let (mut chosen, mut lowest, mut limit) = (0, u32::MAX, u32::MAX);
+    for (index, split) in splits.iter().enumerate() {
+        if split.block < lowest {
+            (chosen, limit, lowest) = (index, lowest, split.block);
+        } else {
+            limit = limit.min(split.block);
+        }
+    }
+    (chosen, limit)
+}
+
 /// Fuel requests of a split before other splits of its warp run first.
 pub(super) const TURNS: u32 = 4;
 
@@ -133,18 +169,18 @@ impl Warp {
             live: 0,
             written: program.symbols.is_some().then(Box::default),
         };
-        warp.fill_constants(launch, kernel, (0, 0, 0), [0; 3], |_| true);
+        warp.fill_constants(launch, kernel, (0, 0, 0), [0; 3], false);
         warp
     }
 
-    /// Writes the constants of a function that `wanted` holds for.
+    /// Writes the constants of a function, or those alone that differ between blocks.
     fn fill_constants(
         &mut self,
         launch: &Launch<'_>,
         function: &Function,
         (regs32, regs64, predicates): (usize, usize, usize),
         block: [u32; 3],
-        wanted: impl Fn(Constant) -> bool,
+        of_block: bool,
     ) {
         let first = 32 * self.index;
         let row = |constant: Constant| -> [u64; LANES] {
@@ -154,15 +190,15 @@ impl Warp {
                 false => std::array::from_fn(of_lane),
             }
         };
-        for &(reg, constant) in &function.constants32 {
-            if wanted(constant) {
-                self.regs32[regs32 + reg.0 as usize] = row(constant).map(|value| value as u32);
-            }
+        let [from32, from64] = match of_block {
+            true => function.block_constants,
+            false => [0; 2],
+        };
+        for &(reg, constant) in &function.constants32[from32..] {
+            self.regs32[regs32 + reg.0 as usize] = row(constant).map(|value| value as u32);
         }
-        for &(reg, constant) in &function.constants64 {
-            if wanted(constant) {
-                self.regs64[regs64 + reg.0 as usize] = row(constant);
-            }
+        for &(reg, constant) in &function.constants64[from64..] {
+            self.regs64[regs64 + reg.0 as usize] = row(constant);
         }
         for &(predicate, value) in &function.predicate_constants {
             self.predicates[predicates + predicate.0 as usize] = if value { u32::MAX } else { 0 };
@@ -193,8 +229,7 @@ impl Warp {
     /// Makes the warp ready to run a block from its start.
     pub(crate) fn start(&mut self, launch: &Launch<'_>, block: [u32; 3]) {
         let kernel = &launch.kernel.0.program.functions[0];
-        let changes = |constant: Constant| !constant.is_of_launch();
-        self.fill_constants(launch, kernel, (0, 0, 0), block, changes);
+        self.fill_constants(launch, kernel, (0, 0, 0), block, true);
         self.clear_unset(kernel, (0, 0, 0));
         self.local.clear();
         self.local
@@ -280,7 +315,7 @@ impl Warp {
         if self.predicates.len() < predicates {
             self.predicates.resize(predicates, 0);
         }
-        self.fill_constants(launch, callee, bases, block, |_| true);
+        self.fill_constants(launch, callee, bases, block, false);
         self.clear_unset(callee, bases);
         let frame = Frame {
             function,
@@ -456,6 +491,9 @@ impl Warp {
                 }
                 State::Members { .. } | State::Met => {}
             }
+        }
+        if !self.splits.is_empty() && are_plain(&self.splits) {
+            return Some(next_of_plain(&mut self.splits));
         }
         self.merge(program);
         let live = self.live;

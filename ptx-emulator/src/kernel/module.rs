@@ -8,6 +8,7 @@ use super::{Kernel, KernelInner};
 use crate::decode::{self, ModuleNames};
 use crate::error::{KernelError, LaunchError, MemoryError};
 use crate::memory::Memory;
+use crate::parallelism::available_workers;
 use ptx_syntax::ast::{DeclaredSpace, Function, Initializer, Tree, Variable};
 use ptx_syntax::{self, Bodies, ParseError};
 
@@ -123,8 +124,7 @@ impl Module {
             .filter(|(_, function)| is_kernel(function))
             .map(|(index, _)| index)
             .collect();
-        let available = || std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = workers.unwrap_or_else(available).min(kernels.len());
+        let workers = workers.unwrap_or_else(available_workers).min(kernels.len());
         let decoded: Vec<OnceLock<_>> = kernels.iter().map(|_| OnceLock::new()).collect();
         // The largest come first, so that no worker starts one when the others are idle.
         let mut order: Vec<usize> = (0..kernels.len()).collect();

@@ -74,7 +74,7 @@ impl Memory {
         let allocation = Allocation::over(address, bytes, storage).ok_or(full)?;
         state.used += rounded;
         state.forget_freed(address, end);
-        state.allocations.insert(address, Arc::new(allocation));
+        state.add(allocation);
         Ok(())
     }
 
@@ -139,7 +139,7 @@ impl Memory {
         }
         state.used += rounded;
         state.forget_freed(base, base + step);
-        state.allocations.insert(base, Arc::new(allocation));
+        state.add(allocation);
         Ok(base)
     }
 
@@ -150,7 +150,7 @@ impl Memory {
     /// [`MemoryError::NotAnAllocation`] where no allocation starts at `address`.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let mut state = self.state_mut();
-        match state.allocations.remove(&address) {
+        match state.take_away(address) {
             Some(allocation) => {
                 let rounded = allocation.bytes.next_multiple_of(ALLOCATION_ALIGN);
                 state.used = state.used.saturating_sub(rounded);

@@ -25,14 +25,22 @@ impl Memory {
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
         let allocation = self.find(address, to.len() as u64)?;
         let offset = (address - allocation.base) as usize;
-        let mut done = 0;
-        while done < to.len() {
-            let at = offset + done;
-            let bytes = allocation.words()[at / 4].load(Relaxed).to_le_bytes();
-            let part = &bytes[at % 4..];
-            let length = part.len().min(to.len() - done);
-            to[done..done + length].copy_from_slice(&part[..length]);
-            done += length;
+        let head = to.len().min(offset.wrapping_neg() % 4);
+        let (head, rest) = to.split_at_mut(head);
+        for (index, byte) in head.iter_mut().enumerate() {
+            *byte = allocation.read(offset + index, 1) as u8;
+        }
+        let start = offset + head.len();
+        let (words, tail) = rest.as_chunks_mut::<4>();
+        // Without any there may be no word that begins here.
+        if !words.is_empty() {
+            let from = &allocation.words()[start / 4..][..words.len()];
+            for (word, from) in words.iter_mut().zip(from) {
+                *word = from.load(Relaxed).to_le_bytes();
+            }
+        }
+        for (index, byte) in tail.iter_mut().enumerate() {
+            *byte = allocation.read(start + 4 * words.len() + index, 1) as u8;
         }
         Ok(())
     }
@@ -50,14 +58,16 @@ impl Memory {
             allocation.write(offset + index, 1, u64::from(byte));
         }
         let start = offset + head.len();
-        let mut words = rest.chunks_exact(4);
-        for (index, word) in words.by_ref().enumerate() {
-            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            allocation.words()[start / 4 + index].store(word, Relaxed);
+        let (words, tail) = rest.as_chunks::<4>();
+        // Without any there may be no word that begins here.
+        if !words.is_empty() {
+            let to = &allocation.words()[start / 4..][..words.len()];
+            for (to, &word) in to.iter().zip(words) {
+                to.store(u32::from_le_bytes(word), Relaxed);
+            }
         }
-        let tail = words.remainder();
         for (index, &byte) in tail.iter().enumerate() {
-            let at = start + (rest.len() - tail.len()) + index;
+            let at = start + 4 * words.len() + index;
             allocation.write(at, 1, u64::from(byte));
         }
         self.mark_written(address, from.len() as u64);
@@ -72,15 +82,14 @@ impl Memory {
         let allocation = self.find(address, bytes)?;
         let offset = (address - allocation.base) as usize;
         let end = offset + bytes as usize;
-        let mut at = offset;
-        while at < end {
-            if at.is_multiple_of(4) && end - at >= 4 {
-                allocation.words()[at / 4].store(u32::from_ne_bytes([value; 4]), Relaxed);
-                at += 4;
-            } else {
-                allocation.write(at, 1, u64::from(value));
-                at += 1;
-            }
+        let words = offset.div_ceil(4)..end / 4;
+        // None where no whole word lies in between.
+        for word in allocation.words().get(words).unwrap_or_default() {
+            word.store(u32::from_ne_bytes([value; 4]), Relaxed);
+        }
+        let (head, tail) = (offset.next_multiple_of(4).min(end), end / 4 * 4);
+        for at in (offset..head).chain(tail.max(head)..end) {
+            allocation.write(at, 1, u64::from(value));
         }
         self.mark_written(address, bytes);
         Ok(())
@@ -96,7 +105,11 @@ impl Memory {
 
     /// Marks all allocations as initialised.
     pub(crate) fn assume_written(&self) {
+        if self.state().all_written {
+            return;
+        }
         let mut state = self.state_mut();
+        state.all_written = true;
         let State {
             allocations,
             written,

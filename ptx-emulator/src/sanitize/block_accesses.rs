@@ -3,6 +3,8 @@
 //! Of each cell it suffices to keep the first and the last block that wrote to it, and that read
 //! it: there is a conflict over a cell if and only if two of these blocks are in conflict.
 
+use std::ops::Range;
+
 use super::recycled;
 use super::shadow_memory::Origin;
 use super::shape::LANES;
@@ -129,6 +131,8 @@ pub(super) struct BlockAccesses {
     chunks: Vec<u32>,
     /// By cell: the blocks with other accesses.
     cells: Vec<[FirstLast; LANES]>,
+    /// Nothing is recorded of rows outside of it.
+    hull: Range<usize>,
 }
 
 impl BlockAccesses {
@@ -136,22 +140,30 @@ impl BlockAccesses {
         let rows = count.div_ceil(LANES);
         let mut new = recycled::take_accesses(rows).unwrap_or_default();
         new.count = count;
-        new.rows.clear();
+        // What is recycled holds nothing.
         new.rows.resize(rows, FirstLast::default());
-        new.chunks.clear();
         new.chunks.resize(rows, 0);
-        new.cells.clear();
         new
     }
 
-    /// Leaves the memory to later launches.
-    pub(super) fn recycle(self) {
+    /// Leaves the memory to later launches, with nothing recorded.
+    pub(super) fn recycle(mut self) {
+        let hull = self.hull();
+        self.rows[hull.clone()].fill(FirstLast::default());
+        self.chunks[hull].fill(0);
+        self.cells.clear();
+        self.hull = 0..0;
         recycled::keep_accesses(self);
     }
 
     /// The number of rows for which there is room.
     pub(super) fn room(&self) -> usize {
         self.rows.capacity()
+    }
+
+    /// The rows of which something may be recorded.
+    pub(super) fn hull(&self) -> Range<usize> {
+        self.hull.clone()
     }
 
     /// Number of aligned rows of 32 cells.
@@ -170,6 +182,7 @@ impl BlockAccesses {
     fn chunk(&mut self, row: usize) -> &mut [FirstLast; LANES] {
         let number = &mut self.chunks[row];
         if *number == 0 {
+            self.hull = extended(&self.hull, row);
             self.cells.push([FirstLast::default(); LANES]);
             *number = self.cells.len() as u32;
         }
@@ -187,6 +200,7 @@ impl BlockAccesses {
         // What is recorded of a whole row came before what is recorded of its cells.
         let is_row = CELLS == 1 && from.is_multiple_of(LANES);
         if is_row && self.chunks[from / LANES] == 0 {
+            self.hull = extended(&self.hull, from / LANES);
             self.rows[from / LANES].note(block, origin.with_lane(0).0);
         } else {
             self.note_cells::<CELLS>(from, LANES * CELLS, block, origin);
@@ -249,7 +263,7 @@ impl BlockAccesses {
         let old = std::mem::replace(self, BlockAccesses::new(count));
         let (all, chunks) = (&old.rows, &old.chunks);
         let is_empty = |row: usize| all[row].first == 0 && chunks[row] == 0;
-        for row in (0..all.len()).filter(|&row| !is_empty(row)) {
+        for row in old.hull().filter(|&row| !is_empty(row)) {
             for cell in row * LANES..((row + 1) * LANES).min(old.count) {
                 let range = old.of(cell);
                 for part in (cell * times..(cell + 1) * times).take_while(|&part| part < count) {
@@ -262,13 +276,26 @@ impl BlockAccesses {
 
     /// Adds what another worker has recorded, whose memory is left to later launches.
     pub(super) fn merge(&mut self, other: BlockAccesses) {
-        merge(&mut self.rows, &other.rows);
-        for (row, &number) in other.chunks.iter().enumerate() {
-            if let Some(chunk) = number.checked_sub(1) {
+        let hull = other.hull();
+        if !hull.is_empty() {
+            self.hull = extended(&extended(&self.hull, hull.start), hull.end - 1);
+        }
+        merge(&mut self.rows[hull.clone()], &other.rows[hull.clone()]);
+        for row in hull {
+            if let Some(chunk) = other.chunks[row].checked_sub(1) {
                 merge(self.chunk(row), &other.cells[chunk as usize]);
             }
         }
         other.recycle();
+    }
+}
+
+/// A range of rows with one more.
+#[inline(always)]
+fn extended(hull: &Range<usize>, row: usize) -> Range<usize> {
+    match hull.is_empty() {
+        true => row..row + 1,
+        false => hull.start.min(row)..hull.end.max(row + 1),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Conflicts between blocks, which run in no order.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::block_accesses::{BlockAccesses, FirstLast, Span, is_quiet};
 use super::finding::Problem;
@@ -200,6 +201,17 @@ impl CrossBlockRaces {
             || reads.is_none() && strong.is_none() && self.writes.is_single(row)
     }
 
+    /// The rows with writes, and some without.
+    fn written_rows(&self) -> Range<usize> {
+        let weak = self.writes.hull();
+        let strong = self.strong.as_ref().map(|strong| strong.writes.hull());
+        match strong.filter(|strong| !strong.is_empty()) {
+            Some(strong) if weak.is_empty() => strong,
+            Some(strong) => weak.start.min(strong.start)..weak.end.max(strong.end),
+            None => weak,
+        }
+    }
+
     /// Adds the conflicts over an allocation at `base`.
     pub(super) fn report(
         &self,
@@ -224,7 +236,7 @@ impl CrossBlockRaces {
                 && !(by_a.acquired() && has_seen(a, b))
                 && !(by_b.acquired() && has_seen(b, a))
         };
-        let rows = (0..self.writes.rows()).filter(|&row| !self.is_quiet_row(row));
+        let rows = self.written_rows().filter(|&row| !self.is_quiet_row(row));
         let cells = rows.flat_map(|row| row * LANES..(row + 1) * LANES);
         for cell in cells.take_while(|&cell| cell < self.writes.count) {
             if ((cell as u64) << self.shift).is_multiple_of(4) {

@@ -192,6 +192,12 @@ impl ShadowView<'_> {
         if are_known {
             return;
         }
+        let (lowest, highest) = cells
+            .iter()
+            .fold((usize::MAX, 0), |(lowest, highest), &cell| {
+                (cell.min(lowest), cell.max(highest))
+            });
+        self.cells.touch(lowest..highest + count);
         if writes && !are_distinct(cells, mask) {
             left = mask;
         } else {

@@ -163,11 +163,12 @@ impl ShadowView<'_> {
                 others.write(row.start + at, (written[at], writer[at]), by);
             }
         }
-        shadow.wrote_at = shadow.wrote_at.max(now);
         written.fill(now);
         for (writer, lane) in writer.iter_mut().zip(lane) {
             *writer = base | lane;
         }
+        shadow.wrote_at = shadow.wrote_at.max(now);
+        shadow.touch(row);
         true
     }
 
@@ -212,6 +213,7 @@ impl ShadowView<'_> {
             false => reads.add(base, (now, since)),
         }
         shadow.read_at = shadow.read_at.max(now);
+        shadow.touch(row);
         true
     }
 }

@@ -206,6 +206,13 @@ impl Last<'_> {
         &column[first..(first + LANES).min(column.len())]
     }
 
+    /// Whether the launch has accessed no cell of a row.
+    fn is_old(&self, row: usize) -> bool {
+        let columns = [&self.cells.written, &self.cells.read];
+        let mut spans = columns.into_iter().map(|column| self.row(column, row));
+        spans.all(|stamps| self.blocks.span(stamps).is_none())
+    }
+
     /// Adds the accesses to a row.
     fn add(&self, row: usize, races: &mut CrossBlockRaces) {
         let (cells, first) = (self.cells, self.blocks.first());
@@ -228,10 +235,21 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
     if !races.wrote && !every {
         return;
     }
+    let hulls = all.iter().map(|last| last.cells.hull());
+    let hulls = hulls.filter(|hull| !hull.is_empty());
+    let Some(hull) = hulls.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
+        return;
+    };
+    let rows = hull.start / LANES..hull.end.div_ceil(LANES);
+    debug_assert!(
+        (0..races.rows())
+            .filter(|row| !rows.contains(row))
+            .all(|row| all.iter().all(|last| last.is_old(row)))
+    );
     // Columns without a stamp of the launch need no look.
     let written: Vec<_> = all.iter().filter(|last| last.wrote()).collect();
     let read: Vec<_> = all.iter().filter(|last| last.was_read()).collect();
-    for row in 0..races.rows() {
+    for row in rows.start..rows.end.min(races.rows()) {
         if !every {
             let [mut writes, mut reads] = races.spans(row);
             let mut writers = if writes.is_none() { 0 } else { 2 };
@@ -299,11 +317,13 @@ mod tests {
                             others.write(cell, old, origin);
                             (cells.written[cell], cells.writer[cell]) = (stamp, origin.0);
                             cells.wrote_at = stamp;
+                            cells.touch(cell..cell + 1);
                         } else {
                             let old = (cells.read[cell], cells.reader[cell]);
                             others.read(cell, old, origin);
                             (cells.read[cell], cells.reader[cell]) = (stamp, origin.0);
                             cells.read_at = stamp;
+                            cells.touch(cell..cell + 1);
                         }
                     }
                 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::finding::{Region, Site};
 use crate::address_space::{OUTSIDE, of_cluster};
-use crate::allocation::Allocation;
 use crate::counters::lines::{self, Owner};
 use crate::ir::{Calls, InstructionClass, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::launch::HeapLaunch;
+use crate::memory::Snapshot;
 use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 
 /// An access to the shared memory of a group, with its addresses in the concatenation of the
@@ -43,7 +43,7 @@ pub(super) struct LaunchGeometry {
     /// Global memory by address: (address, bytes). The device heap, if there is one, is the last.
     pub allocations: Vec<(u64, u64)>,
     /// What they hold, in the same order, while a launch runs under a checker that looks at it.
-    pub contents: Arc<Vec<Arc<Allocation>>>,
+    pub contents: Snapshot,
     /// Of the device heap: whether addresses have been used twice. Nothing orders the accesses to
     /// one block with those to a later one at the same address but `free` and `malloc`, so they
     /// are not followed from then on.

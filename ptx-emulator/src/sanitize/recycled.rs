@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::block_accesses::BlockAccesses;
 
 /// The most that is kept, in bytes.
-const MAX_BYTES: usize = 192 << 20;
+const MAX_BYTES: usize = 512 << 20;
 
 /// The most that is kept, in pieces.
 const MAX_PIECES: usize = 64;

@@ -76,6 +76,8 @@ pub(super) struct ShadowMemory {
     bytes: u64,
     /// Whether something may have been recorded.
     pub touched: bool,
+    /// Nothing has been recorded of cells outside of it.
+    hull: Range<usize>,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
     /// The highest stamps of writes, and of reads.
@@ -93,12 +95,32 @@ pub(super) struct ShadowMemory {
     pub other_reader: Vec<u32>,
 }
 
+/// The hull of no cells.
+const NO_CELLS: Range<usize> = Range {
+    start: usize::MAX,
+    end: 0,
+};
+
 impl ShadowMemory {
+    /// Something is recorded of these cells.
+    #[inline(always)]
+    pub(super) fn touch(&mut self, cells: Range<usize>) {
+        self.hull.start = self.hull.start.min(cells.start);
+        self.hull.end = self.hull.end.max(cells.end);
+    }
+
+    /// The cells of which something may have been recorded since the launch began; others are
+    /// older.
+    pub(super) fn hull(&self) -> Range<usize> {
+        self.hull.start.min(self.hull.end)..self.hull.end
+    }
+
     /// Of memory that nothing has accessed; `start` is a stamp from the launch or its beginning.
     pub(super) fn new(bytes: u64, start: u32) -> Self {
         let mut cells = ShadowMemory {
             bytes,
             shift: 2,
+            hull: NO_CELLS,
             ..ShadowMemory::default()
         };
         cells.renew(start);
@@ -172,12 +194,15 @@ impl ShadowMemory {
         self.shift = shift;
         if !self.touched {
             let old = std::mem::take(self);
-            (self.bytes, self.shift) = (old.bytes, shift);
+            (self.bytes, self.shift, self.hull) = (old.bytes, shift, NO_CELLS);
             self.renew(start);
             old.recycle(start);
             return;
         }
         let count = self.count();
+        if !self.hull.is_empty() {
+            self.hull = times * self.hull.start..times * self.hull.end;
+        }
         for column in self.columns() {
             refine(column, times, count);
         }

@@ -129,6 +129,7 @@ impl ShadowView<'_> {
         let (now, since) = (self.block.clocks.now, self.block.clocks.since);
         let is_strong = self.is_strong;
         let stamp = self.cells.read[cell];
+        self.cells.touch(cell..cell + 1);
         self.cells.read_at = self.cells.read_at.max(now);
         if stamp >= since {
             return self.note_another_read(cell, origin, mask);
@@ -209,6 +210,7 @@ impl ShadowView<'_> {
         if let Some(mut others) = others {
             others.write(cell, (cells.written[cell], cells.writer[cell]), origin);
         }
+        cells.touch(cell..cell + 1);
         cells.wrote_at = cells.wrote_at.max(now);
         cells.written[cell] = now;
         cells.writer[cell] = origin.0;
@@ -226,6 +228,7 @@ impl ShadowView<'_> {
         let origin = origin.asynchronous();
         if access.kind == AccessKind::Store {
             self.check_write(cell, origin, access);
+            self.cells.touch(cell..cell + 1);
             self.cells.wrote_at = IN_FLIGHT;
             self.cells.written[cell] = IN_FLIGHT;
             self.cells.writer[cell] = origin.0;

@@ -16,6 +16,7 @@ mod foreign;
 mod forms;
 mod initcheck;
 mod integers;
+mod irregular;
 mod launches;
 mod matrix;
 mod modules;

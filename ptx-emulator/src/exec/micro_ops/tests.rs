@@ -300,12 +300,39 @@ fn gathers_read_what_is_there() {
             &mut to
         ));
         assert_eq!(to, before, "{level:?}");
-        let (mut pairs, words) = ([9; LANES], Words::from(&words[..]));
+        let all = &words[..];
+        let (mut pairs, words) = ([9; LANES], Words::from(all));
         if simd::gather_pairs(level, words, &offsets, 6, &mut pairs) {
             assert_eq!(pairs, offsets.map(pair));
         }
         let before = pairs;
         assert!(!simd::gather_pairs(level, words, &offsets, 7, &mut pairs));
         assert_eq!(pairs, before, "{level:?}");
+        // The last value of 64 bits begins at byte 296.
+        let addresses: [u64; LANES] = std::array::from_fn(|lane| match lane {
+            3 => 0,
+            28 => base + 304,
+            _ => base + 8 * (lane as u64 * 7 % 38),
+        });
+        let mut places = Places {
+            addresses: &addresses,
+            base,
+            last: 300,
+            bytes: 8,
+            mask,
+        };
+        assert!(!simd::gather_longs(level, words, places, &mut pairs));
+        assert_eq!(pairs, before, "{level:?}");
+        places.mask &= !(1 << 28);
+        if simd::gather_longs(level, words, places, &mut pairs) {
+            let expected: [u64; LANES] = std::array::from_fn(|lane| match lane {
+                3 | 28 | 29 => before[lane],
+                _ => {
+                    let at = (addresses[lane] - base) as usize / 4;
+                    join(all[at], all[at + 1])
+                }
+            });
+            assert_eq!(pairs, expected);
+        }
     }
 }

@@ -203,6 +203,17 @@ fn to_zero(value: f64, rest: f64) -> f32 {
     f32::from_bits(bits.wrapping_sub(u32::from(is_beyond)))
 }
 
+const SIGN: u32 = 1 << 31;
+
+/// `result`, or the one NaN where the operand is any.
+#[inline(always)]
+fn unless_nan(operand: u32, result: u32) -> u32 {
+    match f32::from_bits(operand).is_nan() {
+        true => NAN32,
+        false => result,
+    }
+}
+
 #[inline(always)]
 pub(super) fn single(
     function: FloatFunction,
@@ -219,9 +230,11 @@ pub(super) fn single(
         }),
         FloatFunction::Min => row!(|i| f.finish(min32(f.read(a[i]), f.read(b[i])))),
         FloatFunction::Max => row!(|i| f.finish(max32(f.read(a[i]), f.read(b[i])))),
+        FloatFunction::Abs => row!(|i| f.finish(unless_nan(a[i], f.read(a[i]) & !SIGN))),
+        FloatFunction::Neg => row!(|i| f.finish(unless_nan(a[i], f.read(a[i]) ^ SIGN))),
         FloatFunction::Div => row!(|i| f.result(f.single(a[i]) / f.single(b[i]))),
         FloatFunction::CopySign if !f.flushes && !f.saturates => {
-            row!(|i| a[i] & 1 << 31 | b[i] & !(1 << 31))
+            row!(|i| a[i] & SIGN | b[i] & !SIGN)
         }
         FloatFunction::DivApprox => row!(|i| {
             let (a, b) = (f.single(a[i]), f.single(b[i]));

@@ -98,7 +98,7 @@ const SIGN: u32 = 0x8000;
 /// is what the sum lacks.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn odd_fma(x: f32, y: f32, z: f32) -> f32 {
+pub(in super::super) fn odd_fma(x: f32, y: f32, z: f32) -> f32 {
     let product = x * y;
     let sum = product + z;
     let of_addend = sum - product;
@@ -112,42 +112,6 @@ fn odd_fma(x: f32, y: f32, z: f32) -> f32 {
         bits.wrapping_sub(1)
     };
     f32::from_bits(if towards { neighbour } else { bits })
-}
-
-/// The frequent operations on f16 values, to be rounded to f16; none for others.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(in super::super) fn flat(
-    function: FloatFunction,
-    a: impl Fn() -> [f32; 64],
-    b: impl Fn() -> [f32; 64],
-    c: impl Fn() -> [f32; 64],
-) -> Option<[f32; 64]> {
-    macro_rules! each {
-        (|$x:ident, $y:ident| $value:expr) => {{
-            let (mut a, b) = (a(), b());
-            for (x, y) in a.iter_mut().zip(&b) {
-                let ($x, $y) = (*x, *y);
-                *x = $value;
-            }
-            Some(a)
-        }};
-    }
-    match function {
-        FloatFunction::Add => each!(|x, y| x + y),
-        FloatFunction::Sub => each!(|x, y| x - y),
-        FloatFunction::Mul => each!(|x, y| x * y),
-        FloatFunction::Min => each!(|x, y| f32::from_bits(min32(x.to_bits(), y.to_bits()))),
-        FloatFunction::Max => each!(|x, y| f32::from_bits(max32(x.to_bits(), y.to_bits()))),
-        FloatFunction::Fma => {
-            let (mut a, b, c) = (a(), b(), c());
-            for ((x, y), z) in a.iter_mut().zip(&b).zip(&c) {
-                *x = odd_fma(*x, *y, *z);
-            }
-            Some(a)
-        }
-        _ => None,
-    }
 }
 
 /// What follows the rounding of a result.

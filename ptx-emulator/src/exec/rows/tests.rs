@@ -83,6 +83,8 @@ fn functions() -> Vec<LaneFunction> {
         Tanh,
         Min,
         Max,
+        Neg,
+        Abs,
     ] {
         for flags in 0..4 {
             let format = FloatFormat {
@@ -379,6 +381,8 @@ fn wide_words() -> Vec<u64> {
     all.extend(narrow.iter().map(double));
     all.extend(narrow.iter().enumerate().map(mixed));
     all.extend(narrow.iter().map(whole));
+    let half = |word: &u32| (f64::from(*word as i32 >> 20) + 0.5).to_bits();
+    all.extend(narrow.iter().map(half));
     all.extend([u64::MAX, 1 << 63, (1 << 63) - 1, f64::NAN.to_bits()]);
     all.extend([
         0x7ff0_0000_0000_0001,
@@ -410,6 +414,10 @@ fn wide_functions() -> Vec<LaneFunction> {
     ] {
         all.push(LaneFunction::Float(function, FloatFormat::new(Type::F64)));
     }
+    for function in [FloatFunction::RcpApprox, FloatFunction::RsqrtApprox] {
+        let format = FloatFormat::new(Type::F64).flushing(true);
+        all.push(LaneFunction::Float(function, format));
+    }
     for (shift, bits) in [(0, 64), (0, 1), (31, 33), (63, 1), (17, 21)] {
         all.push(LaneFunction::InsertBits { shift, bits });
         let signed = false;
@@ -438,12 +446,23 @@ fn wide_functions() -> Vec<LaneFunction> {
             if !is_wide(from) && !is_wide(to) {
                 continue;
             }
-            for rounding in [Rounding::NearestEven, Rounding::Zero] {
+            for (rounding, to_integral) in [
+                (Rounding::NearestEven, false),
+                (Rounding::NearestEven, true),
+                (Rounding::Zero, true),
+                (Rounding::Down, true),
+                (Rounding::Up, true),
+                (Rounding::NearestAway, true),
+            ] {
+                // Only floats have an integral part.
+                if to_integral && !is_float(from) {
+                    continue;
+                }
                 all.push(LaneFunction::Convert(Conversion {
                     to,
                     from,
                     rounding,
-                    to_integral: rounding == Rounding::Zero,
+                    to_integral,
                     flush: false,
                     saturate: false,
                     finite: false,

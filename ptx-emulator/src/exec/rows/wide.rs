@@ -1,6 +1,6 @@
 //! Operations with operands or results of 64 bits.
 
-use super::super::float::{NAN32, bits32, bits64};
+use super::super::float::{NAN32, bits32, bits64, upper_half};
 use super::super::vector::LANES;
 use crate::ir::{Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Rounding};
 use ptx_syntax::ast::Type;
@@ -65,14 +65,64 @@ fn signed(function: IntegerFunction, [a, b, _]: WideOperands<'_>) -> Option<Wide
 
 #[inline(always)]
 fn double(function: FloatFunction, format: FloatFormat, a: &WideLanes) -> Option<WideLanes> {
-    if format != FloatFormat::new(Type::F64) {
+    let of = f64::from_bits;
+    let plain = FloatFormat::new(Type::F64);
+    match function {
+        FloatFunction::Rcp if format == plain => row!(|i| bits64(1.0 / of(a[i]), [a[i]])),
+        FloatFunction::Sqrt if format == plain => row!(|i| bits64(of(a[i]).sqrt(), [a[i]])),
+        FloatFunction::RsqrtApprox if format == plain => {
+            row!(|i| bits64(1.0 / of(a[i]).sqrt(), [a[i]]))
+        }
+        FloatFunction::RcpApprox if format == plain.flushing(true) => {
+            row!(|i| upper_half(a[i], |value| 1.0 / value))
+        }
+        FloatFunction::RsqrtApprox if format == plain.flushing(true) => {
+            row!(|i| upper_half(a[i], |value| 1.0 / value.sqrt()))
+        }
+        _ => None,
+    }
+}
+
+/// An integral value, in the roundings for which processors have an instruction.
+#[inline(always)]
+fn integral(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Down => value.floor(),
+        Rounding::Up => value.ceil(),
+        Rounding::NearestEven => value.round_ties_even(),
+        Rounding::Zero | Rounding::NearestAway => value.trunc(),
+    }
+}
+
+/// Conversions to integers. What is too large becomes the largest; NaN has a rule of its own.
+#[inline(always)]
+fn to_integer(conversion: Conversion, a: &WideLanes) -> Option<WideLanes> {
+    let Conversion {
+        to, from, rounding, ..
+    } = conversion;
+    if rounding == Rounding::NearestAway {
         return None;
     }
-    let of = f64::from_bits;
-    match function {
-        FloatFunction::Rcp => row!(|i| bits64(1.0 / of(a[i]), [a[i]])),
-        FloatFunction::Sqrt => row!(|i| bits64(of(a[i]).sqrt(), [a[i]])),
-        FloatFunction::RsqrtApprox => row!(|i| bits64(1.0 / of(a[i]).sqrt(), [a[i]])),
+    macro_rules! of {
+        ($read:expr, $ty:ty, $nan:expr) => {
+            row!(|i| {
+                let value: f64 = $read(a[i]);
+                match value.is_nan() {
+                    true => $nan,
+                    false => integral(value, rounding) as $ty as u64,
+                }
+            })
+        };
+    }
+    // Exact, and a whole number of one type is one of the other.
+    let single = |x: u64| f64::from(f32::from_bits(x as u32));
+    match (from, to) {
+        (Type::F64, Type::S32) => of!(f64::from_bits, i32, 1 << 31),
+        (Type::F64, Type::U32) => of!(f64::from_bits, u32, 1 << 31),
+        (Type::F64, Type::S64) => of!(f64::from_bits, i64, 1 << 63),
+        (Type::F64, Type::U64) => of!(f64::from_bits, u64, 1 << 63),
+        (Type::F32, Type::S64) => of!(single, i64, 1 << 63),
+        (Type::F32, Type::U64) => of!(single, u64, 1 << 63),
         _ => None,
     }
 }
@@ -121,55 +171,19 @@ pub(super) fn convert(conversion: Conversion, a: &WideLanes) -> Option<WideLanes
             row!(|i| u64::from(bits32(a[i] as i64 as f32)))
         }
         (Type::U64, Type::F32) if nearest => row!(|i| u64::from(bits32(a[i] as f32))),
-        // What is too large becomes the largest; NaN has a rule of its own.
-        (Type::F64, Type::S32) if rounding == Rounding::Zero => row!(|i| {
+        (Type::F64, Type::F64) if to_integral && rounding != Rounding::NearestAway => row!(|i| {
             let value = f64::from_bits(a[i]);
-            u64::from(if value.is_nan() {
-                1 << 31
-            } else {
-                value as i32 as u32
-            })
+            bits64(integral(value, rounding), [a[i]])
         }),
-        (Type::F64, Type::U32) if rounding == Rounding::Zero => row!(|i| {
-            let value = f64::from_bits(a[i]);
-            u64::from(if value.is_nan() {
-                1 << 31
-            } else {
-                value as u32
-            })
-        }),
-        (Type::F64, Type::S64) if rounding == Rounding::Zero => row!(|i| {
-            let value = f64::from_bits(a[i]);
-            if value.is_nan() {
-                1 << 63
-            } else {
-                value as i64 as u64
-            }
-        }),
-        (Type::F64, Type::U64) if rounding == Rounding::Zero => row!(|i| {
-            let value = f64::from_bits(a[i]);
-            if value.is_nan() {
-                1 << 63
-            } else {
-                value as u64
-            }
-        }),
-        (Type::F32, Type::S64) if rounding == Rounding::Zero => row!(|i| {
-            let value = single(a[i]);
-            if value.is_nan() {
-                1 << 63
-            } else {
-                value as i64 as u64
-            }
-        }),
-        (Type::F32, Type::U64) if rounding == Rounding::Zero => row!(|i| {
-            let value = single(a[i]);
-            if value.is_nan() {
-                1 << 63
-            } else {
-                value as u64
-            }
-        }),
+        (Type::F64, Type::S32 | Type::U32 | Type::S64 | Type::U64)
+        | (Type::F32, Type::S64 | Type::U64) => to_integer(conversion, a),
+        (Type::S32, Type::U64 | Type::S64) if register_bits == 64 => {
+            row!(|i| a[i] as i32 as u64)
+        }
+        (Type::U32 | Type::B32, Type::U64 | Type::S64) => row!(|i| a[i] & 0xffff_ffff),
+        (Type::U64 | Type::S64 | Type::B64, Type::U32 | Type::S32) if register_bits == 32 => {
+            row!(|i| a[i] & 0xffff_ffff)
+        }
         (Type::U8 | Type::B8, Type::U64 | Type::S64) => row!(|i| a[i] & 0xff),
         (Type::U16 | Type::B16, Type::U64 | Type::S64) => row!(|i| a[i] & 0xffff),
         (Type::S8, Type::U64 | Type::S64) if register_bits == 64 => {

@@ -42,6 +42,13 @@ impl<'a> From<&'a [AtomicU32]> for Words<'a> {
     }
 }
 
+impl Words<'_> {
+    /// How many bytes they are.
+    pub(in super::super) fn bytes(self) -> u64 {
+        4 * self.count as u64
+    }
+}
+
 /// The addresses of an access.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
@@ -50,7 +57,7 @@ pub(in super::super) struct Places<'a> {
     /// The address of the first word, and the last byte behind it at which an access may start.
     pub base: u64,
     pub last: u64,
-    /// Bytes of each lane's access: 1, 2 or 4. They are aligned.
+    /// Bytes of each lane's access: 1, 2, 4, or 8 for [`gather_longs`]. They are aligned.
     pub bytes: u32,
     pub mask: u32,
 }
@@ -81,6 +88,25 @@ pub(in super::super) fn gather(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
         Level::Avx512 => unsafe { gather_avx512(words, places, to) },
+        _ => {
+            let _ = (words, places, to);
+            false
+        }
+    }
+}
+
+/// As [`gather`], of values of 64 bits: each is read by one access, so that it is whole.
+#[inline(always)]
+pub(in super::super) fn gather_longs(
+    level: Level,
+    words: Words<'_>,
+    places: Places<'_>,
+    to: &mut Lanes64,
+) -> bool {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+        Level::Avx512 => unsafe { gather_longs_avx512(words, places, to) },
         _ => {
             let _ = (words, places, to);
             false
@@ -180,6 +206,50 @@ fn gather_avx512(words: Words<'_>, places: Places<'_>, to: &mut Lanes32) -> bool
                 options(nostack, preserves_flags, readonly),
             );
             _mm256_storeu_si256(to.as_mut_ptr().cast(), row);
+        }
+    }
+    true
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,avx512f,avx512vl,avx512bw,avx512dq")]
+#[inline(never)]
+fn gather_longs_avx512(words: Words<'_>, places: Places<'_>, to: &mut Lanes64) -> bool {
+    let (base, last) = (places.base as i64, places.last);
+    // The last byte of the last value must be there.
+    if last.saturating_add(8) > 4 * words.count as u64 {
+        return false;
+    }
+    let (rows, _) = places.addresses.as_chunks::<8>();
+    let mut wrong = 0;
+    for (row, addresses) in rows.iter().enumerate() {
+        let offsets = _mm512_sub_epi64(load(addresses), _mm512_set1_epi64(base));
+        let outside = _mm512_cmpgt_epu64_mask(offsets, _mm512_set1_epi64(last as i64));
+        let outside = outside | _mm512_test_epi64_mask(offsets, _mm512_set1_epi64(7));
+        wrong |= u32::from(outside) << (8 * row);
+    }
+    if wrong & places.mask != 0 {
+        return false;
+    }
+    let (destinations, _) = to.as_chunks_mut::<8>();
+    for (row, (addresses, to)) in rows.iter().zip(destinations).enumerate() {
+        let lanes = (places.mask >> (8 * row)) as u8;
+        // SAFETY: `to` is readable and writable for the 64 bytes that are moved. The lanes of the
+        // mask read eight bytes at aligned offsets of up to `last`, all of which lie in `words`;
+        // others read nothing. `words` may be written by other threads where they are atomic: the
+        // processor does not tear aligned values of 64 bits, so each is read as by a relaxed load.
+        unsafe {
+            let offsets = _mm512_sub_epi64(load(addresses), _mm512_set1_epi64(base));
+            let mut row = _mm512_loadu_si512(to.as_ptr().cast());
+            std::arch::asm!(
+                "vpgatherqq {row} {{{lanes}}}, [{first} + {offsets}]",
+                row = inout(zmm_reg) row,
+                lanes = inout(kreg) lanes => _,
+                first = in(reg) words.first,
+                offsets = in(zmm_reg) offsets,
+                options(nostack, preserves_flags, readonly),
+            );
+            _mm512_storeu_si512(to.as_mut_ptr().cast(), row);
         }
     }
     true

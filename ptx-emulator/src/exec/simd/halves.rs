@@ -6,6 +6,10 @@ use std::arch::x86_64::{
     _mm256_loadu_ps, _mm256_storeu_ps,
 };
 
+#[cfg(target_arch = "x86_64")]
+use super::super::float::{max32, min32};
+#[cfg(target_arch = "x86_64")]
+use super::super::rows::half::odd_fma;
 use super::super::vector::Lanes32;
 use super::Level;
 use crate::ir::FloatFunction;
@@ -28,19 +32,17 @@ pub(in super::super) fn halves(
     }
 }
 
-/// The halves of a row, low half first.
+/// Eight f16 as f32.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn widen(words: &Lanes32) -> [f32; 64] {
-    let mut values = [0.0; 64];
-    let (from, to) = (words.as_chunks::<4>().0, values.as_chunks_mut::<8>().0);
-    for (from, to) in from.iter().zip(to) {
-        // SAFETY: `from` is readable for 16 bytes and `to` writable for 32; neither instruction
-        // needs more than the alignment of its elements.
-        unsafe {
-            let halves = _mm_loadu_si128(from.as_ptr().cast());
-            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
-        }
+#[inline]
+fn widen(words: &[u32; 4]) -> [f32; 8] {
+    let mut values = [0.0; 8];
+    // SAFETY: `words` is readable for 16 bytes and `values` writable for 32; neither instruction
+    // needs more than the alignment of its elements.
+    unsafe {
+        let halves = _mm_loadu_si128(words.as_ptr().cast());
+        _mm256_storeu_ps(values.as_mut_ptr(), _mm256_cvtph_ps(halves));
     }
     values
 }
@@ -48,30 +50,54 @@ fn widen(words: &Lanes32) -> [f32; 64] {
 /// The inverse of [`widen`], to nearest; NaNs become the one of f16.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn narrow(values: &[f32; 64]) -> Lanes32 {
-    let mut words = [0; 32];
-    let (from, to) = (values.as_chunks::<8>().0, words.as_chunks_mut::<4>().0);
-    for (from, to) in from.iter().zip(to) {
+#[inline]
+fn narrow(values: [f32; 8]) -> [u32; 4] {
+    let mut known = values;
+    for value in &mut known {
         // All of a NaN's bits but the sign: its upper ones are kept.
-        let known = from.map(|value| match value.is_nan() {
+        *value = match value.is_nan() {
             true => f32::from_bits(0x7fff_ffff),
-            false => value,
-        });
-        // SAFETY: `known` is readable for 32 bytes and `to` writable for 16; neither instruction
-        // needs more than the alignment of its elements.
-        unsafe {
-            let values = _mm256_loadu_ps(known.as_ptr());
-            let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values);
-            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
-        }
+            false => *value,
+        };
+    }
+    let mut words = [0; 4];
+    // SAFETY: `known` is readable for 32 bytes and `words` writable for 16; neither instruction
+    // needs more than the alignment of its elements.
+    unsafe {
+        let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(known.as_ptr()));
+        _mm_storeu_si128(words.as_mut_ptr().cast(), halves);
     }
     words
 }
 
+/// The halves of four lanes at a time, so that they stay in the processor's registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn halves_f16c(function: FloatFunction, x: [&Lanes32; 3]) -> Option<Lanes32> {
-    let [a, b, c] = x;
-    super::super::rows::half::flat(function, || widen(a), || widen(b), || widen(c))
-        .map(|row| narrow(&row))
+    let [a, b, c] = x.map(|row| row.as_chunks::<4>().0);
+    let mut row = [0; 32];
+    macro_rules! each {
+        (|$x:ident, $y:ident, $z:ident| $value:expr) => {{
+            let operands = a.iter().zip(b).zip(c);
+            for (((a, b), c), to) in operands.zip(row.as_chunks_mut::<4>().0) {
+                let (a, b, c) = (widen(a), widen(b), widen(c));
+                let mut values = [0.0; 8];
+                for (at, value) in values.iter_mut().enumerate() {
+                    let ($x, $y, $z) = (a[at], b[at], c[at]);
+                    *value = $value;
+                }
+                *to = narrow(values);
+            }
+            Some(row)
+        }};
+    }
+    match function {
+        FloatFunction::Add => each!(|x, y, _z| x + y),
+        FloatFunction::Sub => each!(|x, y, _z| x - y),
+        FloatFunction::Mul => each!(|x, y, _z| x * y),
+        FloatFunction::Min => each!(|x, y, _z| f32::from_bits(min32(x.to_bits(), y.to_bits()))),
+        FloatFunction::Max => each!(|x, y, _z| f32::from_bits(max32(x.to_bits(), y.to_bits()))),
+        FloatFunction::Fma => each!(|x, y, z| odd_fma(x, y, z)),
+        _ => None,
+    }
 }

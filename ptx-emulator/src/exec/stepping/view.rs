@@ -19,7 +19,7 @@ use crate::stepping::{
 pub(super) struct Resident<'a> {
     pub(super) warps: &'a [Warp],
     pub(super) shared: &'a [u32],
-    pub(super) barriers: &'a [super::super::barrier::BarrierState],
+    pub(super) barriers: &'a super::super::barrier::Barriers,
     pub(super) block: [u32; 3],
 }
 
@@ -138,8 +138,8 @@ impl Paused for View<'_> {
         };
         let live = resident.warps.iter().map(|warp| warp.live.count_ones());
         let live: u32 = live.sum();
-        let all = (0..).zip(resident.barriers);
-        all.filter(|(_, barrier)| barrier.in_use)
+        let in_use = resident.barriers.in_use();
+        in_use
             .map(|(id, barrier)| BlockBarrier {
                 barrier: id,
                 arrived: barrier.arrived.clone(),

@@ -15,7 +15,7 @@ use crate::observer::LaunchContext;
 impl Racecheck {
     pub(super) fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let mut geometry = LaunchGeometry::of_single_blocks(launch);
-        geometry.contents = Arc::new(launch.memory.snapshot());
+        geometry.contents = launch.memory.snapshot();
         let semantics = Semantics::of_kernel(launch.kernel);
         let list_limit = self.read_lists.limit();
         *self = Self::with_geometry(geometry, semantics, SyncTable::default(), list_limit);

@@ -33,6 +33,7 @@ impl ShadowView<'_> {
         let (cells, others) = self.parts();
         cells.read_at = cells.read_at.max(now);
         let row = first..first + CELLS;
+        cells.touch(row.clone());
         let all = |stamps: &[u32], limit: u32| stamps[row.clone()].iter().all(|&s| s < limit);
         if !all(&cells.written, since) {
             return self.read_same(row, origin, mask);
@@ -76,6 +77,7 @@ impl ShadowView<'_> {
                 let old = (&cells.read[row.clone()], &cells.reader[row.clone()]);
                 others.read_row::<CELLS>(first, old, origin);
             }
+            cells.touch(row.clone());
             cells.read_at = cells.read_at.max(now);
             cells.read[row.clone()].fill(now);
             fill_row::<CELLS>(&mut cells.reader[row.clone()], |lane| {
@@ -112,6 +114,7 @@ impl ShadowView<'_> {
             let old = (&cells.written[row.clone()], &cells.writer[row.clone()]);
             others.write_row::<CELLS>(first, old, origin);
         }
+        cells.touch(row.clone());
         cells.wrote_at = cells.wrote_at.max(now);
         cells.written[row.clone()].fill(now);
         fill_row::<CELLS>(&mut cells.writer[row], |lane| origin.with_lane(lane).0);
