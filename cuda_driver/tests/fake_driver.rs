@@ -6,9 +6,9 @@
 mod fake_driver;
 
 use cuda_driver::{
-    DriverError, FunctionAttribute, JitOptions, LaunchConfig, LoadError, Module, TensorDescription,
-    TensorElement, TensorMap, TensorMapError, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
-    Version,
+    Capture, DriverError, FunctionAttribute, JitOptions, LaunchConfig, LoadError, Module, Stream,
+    TensorDescription, TensorElement, TensorMap, TensorMapError, TensorOutOfBounds,
+    TensorPromotion, TensorSwizzle, Version,
 };
 use cust::context::Context;
 use cust::device::Device;
@@ -207,6 +207,54 @@ fn a_launch_passes_geometry_attributes_and_arguments() {
                 assert_eq!(launch[7..], attributes);
             }
             assert_eq!(output.as_host_vec().unwrap(), [7, 0.5_f32.to_bits()]);
+        },
+    );
+}
+
+#[test]
+fn what_a_stream_captures_runs_with_the_graph_alone() {
+    with_fake_driver(
+        "what_a_stream_captures_runs_with_the_graph_alone",
+        &[],
+        || {
+            let _context = context();
+            // SAFETY: the context lives to the end of the test.
+            let (module, _) =
+                unsafe { Module::load_ptx(".entry echo", &JitOptions::default()) }.unwrap();
+            let echo = module.function("echo").unwrap();
+            // SAFETY: the context lives to the end of the test.
+            let stream = unsafe { Stream::new() }.unwrap();
+            let output = cust::memory::DeviceBuffer::from_slice(&[0_u32; 2]).unwrap();
+            let (mut address, mut float) = (output.as_device_ptr().as_raw(), 0.5_f32);
+            let mut launch = |mut integer: u32| {
+                let mut arguments = [
+                    (&raw mut address).cast(),
+                    (&raw mut integer).cast(),
+                    (&raw mut float).cast(),
+                ];
+                let config = LaunchConfig::new([1, 1, 1], [1, 1, 1], 0);
+                // SAFETY: the arguments are those of `echo`, which writes to `output` alone.
+                unsafe { echo.launch(&config, stream.as_raw(), &mut arguments) }.unwrap();
+            };
+            let written = || output.as_host_vec().unwrap();
+
+            // One that is dropped ends, so that the stream takes launches, and another capture.
+            let dropped = Capture::begin(&stream).unwrap();
+            launch(1);
+            assert_eq!(Capture::begin(&stream).unwrap_err().code, 401);
+            drop(dropped);
+            launch(2);
+            assert_eq!(written()[0], 2);
+
+            let capture = Capture::begin(&stream).unwrap();
+            launch(3);
+            launch(4);
+            // SAFETY: the kernel and its array live to the end of the test.
+            let graph = unsafe { capture.end() }.unwrap();
+            assert_eq!(written()[0], 2);
+            // SAFETY: as above.
+            unsafe { graph.launch(stream.as_raw()) }.unwrap();
+            assert_eq!(written(), [4, 0.5_f32.to_bits()]);
         },
     );
 }

@@ -10,7 +10,8 @@
 //! | `refused` | none | is refused with code 912, which CUDA 11.4 does not know |
 //!
 //! PTX with the word `syntax_error` is refused with a log. A launch takes 1.25 ms of the device's
-//! time. What `cuda_driver` needs and this library lacks on purpose: tensor maps and graphs.
+//! time. A stream that captures takes launches of `echo`. What `cuda_driver` needs and this library
+//! lacks on purpose: tensor maps, and graphs that are built node by node.
 //!
 //! Environment: `FAKE_CUDA_VERSION` (default 13000) and `FAKE_CUDA_INIT`, the result of `cuInit`
 //! (default 0).
@@ -37,6 +38,7 @@ const INVALID_CONTEXT: c_uint = 201;
 const INVALID_PTX: c_uint = 218;
 const NOT_FOUND: c_uint = 500;
 const ILLEGAL_ADDRESS: c_uint = 700;
+const ILLEGAL_STATE: c_uint = 401;
 const INVALID_CLUSTER_SIZE: c_uint = 912;
 
 const MEMORY_BYTES: usize = 1 << 20;
@@ -57,6 +59,23 @@ struct State {
     max_dynamic_shared: c_int,
     max_registers: u32,
     last_launch: [u32; 11],
+    /// The launches of `echo` that are captured, while a stream captures.
+    captured: Option<Vec<Echo>>,
+    /// Graphs by handle; the handle is the index plus one.
+    graphs: Vec<Vec<Echo>>,
+}
+
+/// The arguments of a launch of `echo`.
+#[derive(Clone, Copy)]
+struct Echo {
+    to: u64,
+    words: [u32; 2],
+}
+
+impl Echo {
+    unsafe fn run(self) {
+        unsafe { (self.to as *mut [u32; 2]).write(self.words) };
+    }
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -89,6 +108,8 @@ fn state() -> Locked {
         max_dynamic_shared: 48 * 1024,
         max_registers: 0,
         last_launch: [0; 11],
+        captured: None,
+        graphs: Vec::new(),
     });
     Locked(guard)
 }
@@ -434,6 +455,75 @@ extern "C" fn cuEventDestroy_v2(_event: usize) -> c_uint {
     })
 }
 
+// Graphs.
+
+#[unsafe(no_mangle)]
+extern "C" fn cuStreamBeginCapture_v2(_stream: usize, _mode: c_uint) -> c_uint {
+    in_context(|state| match state.captured {
+        Some(_) => ILLEGAL_STATE,
+        None => {
+            state.captured = Some(Vec::new());
+            SUCCESS
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuStreamEndCapture(_stream: usize, graph: *mut usize) -> c_uint {
+    in_context(|state| match state.captured.take() {
+        Some(captured) => {
+            state.objects += 1;
+            state.graphs.push(captured);
+            unsafe { store(graph, state.graphs.len()) }
+        }
+        None => ILLEGAL_STATE,
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuGraphInstantiateWithFlags(
+    executable: *mut usize,
+    graph: usize,
+    _flags: u64,
+) -> c_uint {
+    in_context(|state| {
+        state.objects += 1;
+        unsafe { store(executable, graph) }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuGraphUpload(_graph: usize, _stream: usize) -> c_uint {
+    in_context(|_| SUCCESS)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuGraphLaunch(graph: usize, _stream: usize) -> c_uint {
+    in_context(|state| {
+        for echo in &state.graphs[graph - 1] {
+            unsafe { echo.run() };
+            state.clock_ms += LAUNCH_MS;
+        }
+        SUCCESS
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuGraphDestroy(_graph: usize) -> c_uint {
+    in_context(|state| {
+        state.objects -= 1;
+        SUCCESS
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuGraphExecDestroy(_graph: usize) -> c_uint {
+    in_context(|state| {
+        state.objects -= 1;
+        SUCCESS
+    })
+}
+
 // Modules and kernels.
 
 #[unsafe(no_mangle)]
@@ -592,11 +682,18 @@ unsafe fn launch(
         state.last_launch[7..].copy_from_slice(&extended);
         match KERNELS[function - 1].to_bytes() {
             b"echo" => {
-                let to = unsafe { (*arguments).cast::<u64>().read() } as *mut u32;
-                let integer = unsafe { (*arguments.add(1)).cast::<u32>().read() };
-                let float = unsafe { (*arguments.add(2)).cast::<u32>().read() };
-                unsafe { store(to, integer) };
-                unsafe { store(to.add(1), float) };
+                let word = |index| unsafe { (*arguments.add(index)).cast::<u32>().read() };
+                let echo = Echo {
+                    to: unsafe { (*arguments).cast::<u64>().read() },
+                    words: [word(1), word(2)],
+                };
+                match &mut state.captured {
+                    Some(captured) => {
+                        captured.push(echo);
+                        return SUCCESS;
+                    }
+                    None => unsafe { echo.run() },
+                }
             }
             b"fault" => state.broken = true,
             _ => return INVALID_CLUSTER_SIZE,
