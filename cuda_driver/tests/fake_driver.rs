@@ -252,7 +252,7 @@ fn what_a_stream_captures_runs_with_the_graph_alone() {
             // SAFETY: the kernel and its array live to the end of the test.
             let graph = unsafe { capture.end() }.unwrap();
             assert_eq!(written()[0], 2);
-            // SAFETY: as above.
+            // SAFETY: the array and the stream live to the end of the test.
             unsafe { graph.launch(stream.as_raw()) }.unwrap();
             assert_eq!(written(), [4, 0.5_f32.to_bits()]);
         },

@@ -73,9 +73,9 @@ fn diverge(splits: &mut Vec<Split>, at: usize, (taken, mask): (u32, u32), next: 
     });
 }
 
-/// Runs the inner loop for a split up to a limit, as [`Worker::run_split`] does. Where lanes diverge or come together and nothing
-/// else is of interest, it goes on with those that come next: all that lanes of a frame need is at
-/// hand here.
+/// Runs the inner loop for a split up to a limit, as [`Worker::run_split`] does. Where lanes
+/// diverge or come together and nothing else is of interest, it goes on with those that come next:
+/// all that lanes of a frame need is at hand here.
 fn run_plain<O: EventSink>(
     run: &mut Run<'_, '_, O>,
     splits: &mut Vec<Split>,

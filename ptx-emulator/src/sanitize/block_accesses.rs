@@ -132,7 +132,7 @@ pub(super) struct BlockAccesses {
     /// By cell: the blocks with other accesses.
     cells: Vec<[FirstLast; LANES]>,
     /// Nothing is recorded of rows outside of it.
-    hull: Range<usize>,
+    bounds: Range<usize>,
 }
 
 impl BlockAccesses {
@@ -148,11 +148,11 @@ impl BlockAccesses {
 
     /// Leaves the memory to later launches, with nothing recorded.
     pub(super) fn recycle(mut self) {
-        let hull = self.hull();
-        self.rows[hull.clone()].fill(FirstLast::default());
-        self.chunks[hull].fill(0);
+        let bounds = self.bounds();
+        self.rows[bounds.clone()].fill(FirstLast::default());
+        self.chunks[bounds].fill(0);
         self.cells.clear();
-        self.hull = 0..0;
+        self.bounds = 0..0;
         recycled::keep_accesses(self);
     }
 
@@ -162,8 +162,8 @@ impl BlockAccesses {
     }
 
     /// The rows of which something may be recorded.
-    pub(super) fn hull(&self) -> Range<usize> {
-        self.hull.clone()
+    pub(super) fn bounds(&self) -> Range<usize> {
+        self.bounds.clone()
     }
 
     /// Number of aligned rows of 32 cells.
@@ -182,7 +182,7 @@ impl BlockAccesses {
     fn chunk(&mut self, row: usize) -> &mut [FirstLast; LANES] {
         let number = &mut self.chunks[row];
         if *number == 0 {
-            self.hull = extended(&self.hull, row);
+            self.bounds = extended(&self.bounds, row);
             self.cells.push([FirstLast::default(); LANES]);
             *number = self.cells.len() as u32;
         }
@@ -200,7 +200,7 @@ impl BlockAccesses {
         // What is recorded of a whole row came before what is recorded of its cells.
         let is_row = CELLS == 1 && from.is_multiple_of(LANES);
         if is_row && self.chunks[from / LANES] == 0 {
-            self.hull = extended(&self.hull, from / LANES);
+            self.bounds = extended(&self.bounds, from / LANES);
             self.rows[from / LANES].note(block, origin.with_lane(0).0);
         } else {
             self.note_cells::<CELLS>(from, LANES * CELLS, block, origin);
@@ -263,7 +263,7 @@ impl BlockAccesses {
         let old = std::mem::replace(self, BlockAccesses::new(count));
         let (all, chunks) = (&old.rows, &old.chunks);
         let is_empty = |row: usize| all[row].first == 0 && chunks[row] == 0;
-        for row in old.hull().filter(|&row| !is_empty(row)) {
+        for row in old.bounds().filter(|&row| !is_empty(row)) {
             for cell in row * LANES..((row + 1) * LANES).min(old.count) {
                 let range = old.of(cell);
                 for part in (cell * times..(cell + 1) * times).take_while(|&part| part < count) {
@@ -276,12 +276,12 @@ impl BlockAccesses {
 
     /// Adds what another worker has recorded, whose memory is left to later launches.
     pub(super) fn merge(&mut self, other: BlockAccesses) {
-        let hull = other.hull();
-        if !hull.is_empty() {
-            self.hull = extended(&extended(&self.hull, hull.start), hull.end - 1);
+        let bounds = other.bounds();
+        if !bounds.is_empty() {
+            self.bounds = extended(&extended(&self.bounds, bounds.start), bounds.end - 1);
         }
-        merge(&mut self.rows[hull.clone()], &other.rows[hull.clone()]);
-        for row in hull {
+        merge(&mut self.rows[bounds.clone()], &other.rows[bounds.clone()]);
+        for row in bounds {
             if let Some(chunk) = other.chunks[row].checked_sub(1) {
                 merge(self.chunk(row), &other.cells[chunk as usize]);
             }
@@ -292,10 +292,10 @@ impl BlockAccesses {
 
 /// A range of rows with one more.
 #[inline(always)]
-fn extended(hull: &Range<usize>, row: usize) -> Range<usize> {
-    match hull.is_empty() {
+fn extended(bounds: &Range<usize>, row: usize) -> Range<usize> {
+    match bounds.is_empty() {
         true => row..row + 1,
-        false => hull.start.min(row)..hull.end.max(row + 1),
+        false => bounds.start.min(row)..bounds.end.max(row + 1),
     }
 }
 

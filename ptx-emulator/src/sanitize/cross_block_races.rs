@@ -203,8 +203,8 @@ impl CrossBlockRaces {
 
     /// The rows with writes, and some without.
     fn written_rows(&self) -> Range<usize> {
-        let weak = self.writes.hull();
-        let strong = self.strong.as_ref().map(|strong| strong.writes.hull());
+        let weak = self.writes.bounds();
+        let strong = self.strong.as_ref().map(|strong| strong.writes.bounds());
         match strong.filter(|strong| !strong.is_empty()) {
             Some(strong) if weak.is_empty() => strong,
             Some(strong) => weak.start.min(strong.start)..weak.end.max(strong.end),

@@ -235,12 +235,12 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
     if !races.wrote && !every {
         return;
     }
-    let hulls = all.iter().map(|last| last.cells.hull());
-    let hulls = hulls.filter(|hull| !hull.is_empty());
-    let Some(hull) = hulls.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
+    let each = all.iter().map(|last| last.cells.bounds());
+    let each = each.filter(|bounds| !bounds.is_empty());
+    let Some(bounds) = each.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
         return;
     };
-    let rows = hull.start / LANES..hull.end.div_ceil(LANES);
+    let rows = bounds.start / LANES..bounds.end.div_ceil(LANES);
     debug_assert!(
         (0..races.rows())
             .filter(|row| !rows.contains(row))

@@ -77,7 +77,7 @@ pub(super) struct ShadowMemory {
     /// Whether something may have been recorded.
     pub touched: bool,
     /// Nothing has been recorded of cells outside of it.
-    hull: Range<usize>,
+    bounds: Range<usize>,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
     /// The highest stamps of writes, and of reads.
@@ -95,7 +95,7 @@ pub(super) struct ShadowMemory {
     pub other_reader: Vec<u32>,
 }
 
-/// The hull of no cells.
+/// The bounds of no cells.
 const NO_CELLS: Range<usize> = Range {
     start: usize::MAX,
     end: 0,
@@ -105,14 +105,14 @@ impl ShadowMemory {
     /// Something is recorded of these cells.
     #[inline(always)]
     pub(super) fn touch(&mut self, cells: Range<usize>) {
-        self.hull.start = self.hull.start.min(cells.start);
-        self.hull.end = self.hull.end.max(cells.end);
+        self.bounds.start = self.bounds.start.min(cells.start);
+        self.bounds.end = self.bounds.end.max(cells.end);
     }
 
     /// The cells of which something may have been recorded since the launch began; others are
     /// older.
-    pub(super) fn hull(&self) -> Range<usize> {
-        self.hull.start.min(self.hull.end)..self.hull.end
+    pub(super) fn bounds(&self) -> Range<usize> {
+        self.bounds.start.min(self.bounds.end)..self.bounds.end
     }
 
     /// Of memory that nothing has accessed; `start` is a stamp from the launch or its beginning.
@@ -120,7 +120,7 @@ impl ShadowMemory {
         let mut cells = ShadowMemory {
             bytes,
             shift: 2,
-            hull: NO_CELLS,
+            bounds: NO_CELLS,
             ..ShadowMemory::default()
         };
         cells.renew(start);
@@ -194,14 +194,14 @@ impl ShadowMemory {
         self.shift = shift;
         if !self.touched {
             let old = std::mem::take(self);
-            (self.bytes, self.shift, self.hull) = (old.bytes, shift, NO_CELLS);
+            (self.bytes, self.shift, self.bounds) = (old.bytes, shift, NO_CELLS);
             self.renew(start);
             old.recycle(start);
             return;
         }
         let count = self.count();
-        if !self.hull.is_empty() {
-            self.hull = times * self.hull.start..times * self.hull.end;
+        if !self.bounds.is_empty() {
+            self.bounds = times * self.bounds.start..times * self.bounds.end;
         }
         for column in self.columns() {
             refine(column, times, count);

@@ -7,6 +7,7 @@ use crate::table;
 use anyhow::{Context, bail};
 use std::io::Write;
 use warpladder::element::ElementType;
+use warpladder_lab::results;
 use warpladder_models::links::{
     Cluster, HGX_H200, Link, Method, Prediction, Product, Rates, fastest,
 };
@@ -161,7 +162,7 @@ fn rates(element: ElementType) -> anyhow::Result<Rates> {
         ElementType::F32 => (h200::COMPARE_SGEMM, "sgemm"),
         ElementType::F64 => (h200::COMPARE_DGEMM, "dgemm"),
     };
-    let rows: Vec<Measured> = serde_json::from_str(file)?;
+    let rows: Vec<Measured> = results::read(file)?;
     let rows = rows.into_iter().filter(|row| row.kernel == kernel);
     let points = rows.map(|row| [2.0 * row.m * row.n * row.k, row.gflops]);
     Rates::new(points.collect()).context("the H200's results have no such kernel")

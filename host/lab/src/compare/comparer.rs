@@ -304,7 +304,7 @@ impl<'e, Q: Fn(usize) -> Result<(), CompareError>> Sampled<'e, Q> {
     }
 }
 
-/// Whether so many launches are timed as a graph.
+/// Whether a sample of `launches` launches is timed as a graph.
 fn is_graph(launches: u32) -> bool {
     launches > 1
 }

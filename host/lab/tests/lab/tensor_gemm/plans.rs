@@ -77,8 +77,8 @@ const WIDTHS: [u32; 8] = [240, 176, 160, 144, 112, 96, 80, 64];
 /// it; and three, so that TMA cannot store it.
 const LESS: [u32; 3] = [0, 8, 3];
 
-/// Multiprocessors and extents of products of which blocks compute several tiles of 64 rows, some of
-/// fewer k-tiles than there are stages, and with stream-K tiles behind them.
+/// Multiprocessors and extents of products of which blocks compute several tiles of 64 rows, some
+/// of fewer k-tiles than there are stages, and with stream-K tiles behind them.
 const SEVERAL_TILES: [(u32, [u32; 3]); 4] = [
     (1, [190, 130, 70]),
     (2, [330, 450, 200]),
