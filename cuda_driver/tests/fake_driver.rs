@@ -37,6 +37,13 @@ fn context() -> Context {
     Context::new(Device::get_device(0).unwrap()).unwrap()
 }
 
+/// The module of this text, in the current context, which lives to the end of the test.
+fn module(ptx: &str) -> Module {
+    // SAFETY: each test keeps its context to its end.
+    let loaded = unsafe { Module::load_ptx(ptx, &JitOptions::default()) };
+    loaded.unwrap().0
+}
+
 #[test]
 fn a_driver_that_is_too_old_is_an_error() {
     with_fake_driver(
@@ -167,9 +174,7 @@ fn a_launch_passes_geometry_attributes_and_arguments() {
         &[],
         || {
             let _context = context();
-            // SAFETY: the context lives to the end of the test.
-            let (module, _) =
-                unsafe { Module::load_ptx(".entry echo", &JitOptions::default()) }.unwrap();
+            let module = module(".entry echo");
             let echo = module.function("echo").unwrap();
             assert_eq!(echo.attribute(FunctionAttribute::Registers), Ok(80));
             assert_eq!(
@@ -218,9 +223,7 @@ fn what_a_stream_captures_runs_with_the_graph_alone() {
         &[],
         || {
             let _context = context();
-            // SAFETY: the context lives to the end of the test.
-            let (module, _) =
-                unsafe { Module::load_ptx(".entry echo", &JitOptions::default()) }.unwrap();
+            let module = module(".entry echo");
             let echo = module.function("echo").unwrap();
             // SAFETY: the context lives to the end of the test.
             let stream = unsafe { Stream::new() }.unwrap();
@@ -266,9 +269,7 @@ fn a_code_that_cust_does_not_know_stays_itself_here_and_is_999_there() {
         &[],
         || {
             let _context = context();
-            // SAFETY: the context lives to the end of the test.
-            let (module, _) =
-                unsafe { Module::load_ptx(".entry refused", &JitOptions::default()) }.unwrap();
+            let module = module(".entry refused");
             let refused = module.function("refused").unwrap();
             let config = LaunchConfig::new([1, 1, 1], [1, 1, 1], 0);
             // SAFETY: the kernel has no parameters.

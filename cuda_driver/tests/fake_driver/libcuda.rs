@@ -131,6 +131,14 @@ fn in_context(action: impl FnOnce(&mut State) -> c_uint) -> c_uint {
     }
 }
 
+/// An object of the context is no more.
+fn destroyed() -> c_uint {
+    in_context(|state| {
+        state.objects -= 1;
+        SUCCESS
+    })
+}
+
 fn variable(name: &str, default: u32) -> u32 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
@@ -389,10 +397,7 @@ extern "C" fn cuStreamSynchronize(stream: usize) -> c_uint {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamDestroy_v2(_stream: usize) -> c_uint {
-    in_context(|state| {
-        state.objects -= 1;
-        SUCCESS
-    })
+    destroyed()
 }
 
 #[unsafe(no_mangle)]
@@ -449,10 +454,7 @@ extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) -> 
 
 #[unsafe(no_mangle)]
 extern "C" fn cuEventDestroy_v2(_event: usize) -> c_uint {
-    in_context(|state| {
-        state.objects -= 1;
-        SUCCESS
-    })
+    destroyed()
 }
 
 // Graphs.
@@ -510,18 +512,12 @@ extern "C" fn cuGraphLaunch(graph: usize, _stream: usize) -> c_uint {
 
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphDestroy(_graph: usize) -> c_uint {
-    in_context(|state| {
-        state.objects -= 1;
-        SUCCESS
-    })
+    destroyed()
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cuGraphExecDestroy(_graph: usize) -> c_uint {
-    in_context(|state| {
-        state.objects -= 1;
-        SUCCESS
-    })
+    destroyed()
 }
 
 // Modules and kernels.
@@ -558,10 +554,7 @@ unsafe extern "C" fn cuModuleLoadDataEx(
 
 #[unsafe(no_mangle)]
 extern "C" fn cuModuleUnload(_module: usize) -> c_uint {
-    in_context(|state| {
-        state.objects -= 1;
-        SUCCESS
-    })
+    destroyed()
 }
 
 #[unsafe(no_mangle)]

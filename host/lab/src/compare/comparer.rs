@@ -225,43 +225,47 @@ impl<'e> Comparer<'e> {
     }
 
     pub(super) fn cublas(&self) -> Result<&Cublas, CompareError> {
-        if let Some(cublas) = self.cublas.get() {
-            return Ok(cublas);
-        }
-        let workspace = self.workspace(CUBLAS_WORKSPACE_BYTES)?;
-        let stream = self.engine.stream()?;
-        // SAFETY: `stream` has made its context current; the engine, which owns both, outlives this
-        // value, and the workspace is dropped after it.
-        let cublas = unsafe { Cublas::load(stream, workspace) }?;
-        Ok(self.cublas.get_or_init(|| cublas))
+        get_or_try_init(&self.cublas, || {
+            let workspace = self.workspace(CUBLAS_WORKSPACE_BYTES)?;
+            let stream = self.engine.stream()?;
+            // SAFETY: `stream` has made its context current; the engine, which owns both, outlives
+            // this value, and the workspace is dropped after it.
+            Ok(unsafe { Cublas::load(stream, workspace) }?)
+        })
     }
 
     /// cuBLASLt, and memory for its algorithms.
     pub(super) fn cublaslt(&self) -> Result<(&CublasLt, Workspace), CompareError> {
-        let library = match self.cublaslt.get() {
-            Some(loaded) => loaded,
-            None => {
-                let stream = self.engine.stream()?;
-                // SAFETY: `stream` has made its context current; the engine, which owns both,
-                // outlives this value.
-                let library = unsafe { CublasLt::load(stream) }?;
-                self.cublaslt.get_or_init(|| library)
-            }
-        };
+        let library = get_or_try_init(&self.cublaslt, || {
+            let stream = self.engine.stream()?;
+            // SAFETY: `stream` has made its context current; the engine, which owns both, outlives
+            // this value.
+            Ok(unsafe { CublasLt::load(stream) }?)
+        })?;
         Ok((library, self.workspace(WORKSPACE_BYTES)?))
     }
 
     /// The first bytes of the workspace: the libraries share it, as one stream orders their work.
     fn workspace(&self, bytes: usize) -> Result<Workspace, CompareError> {
-        let buffer = match self.workspace.get() {
-            Some(buffer) => buffer,
-            None => {
-                let buffer = Buffer::new(self.engine, WORKSPACE_BYTES)?;
-                self.workspace.get_or_init(|| buffer)
-            }
-        };
-        let pointer = buffer.ptr();
+        let pointer = get_or_try_init(&self.workspace, || {
+            Ok(Buffer::new(self.engine, WORKSPACE_BYTES)?)
+        })?
+        .ptr();
         Ok(Workspace { pointer, bytes })
+    }
+}
+
+/// What the cell holds, made where it is empty. `OnceCell` has this in unstable Rust alone.
+fn get_or_try_init<T>(
+    cell: &OnceCell<T>,
+    make: impl FnOnce() -> Result<T, CompareError>,
+) -> Result<&T, CompareError> {
+    match cell.get() {
+        Some(made) => Ok(made),
+        None => {
+            let made = make()?;
+            Ok(cell.get_or_init(|| made))
+        }
     }
 }
 
