@@ -3,8 +3,7 @@
 //! Of each cell it suffices to keep the first and the last block that wrote to it, and that read
 //! it: there is a conflict over a cell if and only if two of these blocks are in conflict.
 
-use std::ops::Range;
-
+use super::bounds::Bounds;
 use super::recycled;
 use super::shadow_memory::Origin;
 use super::shape::LANES;
@@ -132,7 +131,7 @@ pub(super) struct BlockAccesses {
     /// By cell: the blocks with other accesses.
     cells: Vec<[FirstLast; LANES]>,
     /// Nothing is recorded of rows outside of it.
-    bounds: Range<usize>,
+    bounds: Bounds,
 }
 
 impl BlockAccesses {
@@ -148,11 +147,11 @@ impl BlockAccesses {
 
     /// Leaves the memory to later launches, with nothing recorded.
     pub(super) fn recycle(mut self) {
-        let bounds = self.bounds();
+        let bounds = self.bounds.range();
         self.rows[bounds.clone()].fill(FirstLast::default());
         self.chunks[bounds].fill(0);
         self.cells.clear();
-        self.bounds = 0..0;
+        self.bounds = Bounds::default();
         recycled::keep_accesses(self);
     }
 
@@ -162,8 +161,8 @@ impl BlockAccesses {
     }
 
     /// The rows of which something may be recorded.
-    pub(super) fn bounds(&self) -> Range<usize> {
-        self.bounds.clone()
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Number of aligned rows of 32 cells.
@@ -182,7 +181,7 @@ impl BlockAccesses {
     fn chunk(&mut self, row: usize) -> &mut [FirstLast; LANES] {
         let number = &mut self.chunks[row];
         if *number == 0 {
-            self.bounds = extended(&self.bounds, row);
+            self.bounds.include(row..row + 1);
             self.cells.push([FirstLast::default(); LANES]);
             *number = self.cells.len() as u32;
         }
@@ -200,7 +199,7 @@ impl BlockAccesses {
         // What is recorded of a whole row came before what is recorded of its cells.
         let is_row = CELLS == 1 && from.is_multiple_of(LANES);
         if is_row && self.chunks[from / LANES] == 0 {
-            self.bounds = extended(&self.bounds, from / LANES);
+            self.bounds.include(from / LANES..from / LANES + 1);
             self.rows[from / LANES].note(block, origin.with_lane(0).0);
         } else {
             self.note_cells::<CELLS>(from, LANES * CELLS, block, origin);
@@ -263,7 +262,7 @@ impl BlockAccesses {
         let old = std::mem::replace(self, BlockAccesses::new(count));
         let (all, chunks) = (&old.rows, &old.chunks);
         let is_empty = |row: usize| all[row].first == 0 && chunks[row] == 0;
-        for row in old.bounds().filter(|&row| !is_empty(row)) {
+        for row in old.bounds.range().filter(|&row| !is_empty(row)) {
             for cell in row * LANES..((row + 1) * LANES).min(old.count) {
                 let range = old.of(cell);
                 for part in (cell * times..(cell + 1) * times).take_while(|&part| part < count) {
@@ -276,10 +275,8 @@ impl BlockAccesses {
 
     /// Adds what another worker has recorded, whose memory is left to later launches.
     pub(super) fn merge(&mut self, other: BlockAccesses) {
-        let bounds = other.bounds();
-        if !bounds.is_empty() {
-            self.bounds = extended(&extended(&self.bounds, bounds.start), bounds.end - 1);
-        }
+        self.bounds.include_all(&other.bounds);
+        let bounds = other.bounds.range();
         merge(&mut self.rows[bounds.clone()], &other.rows[bounds.clone()]);
         for row in bounds {
             if let Some(chunk) = other.chunks[row].checked_sub(1) {
@@ -287,15 +284,6 @@ impl BlockAccesses {
             }
         }
         other.recycle();
-    }
-}
-
-/// A range of rows with one more.
-#[inline(always)]
-fn extended(bounds: &Range<usize>, row: usize) -> Range<usize> {
-    match bounds.is_empty() {
-        true => row..row + 1,
-        false => bounds.start.min(row)..bounds.end.max(row + 1),
     }
 }
 

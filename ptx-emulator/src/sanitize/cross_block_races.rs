@@ -203,13 +203,11 @@ impl CrossBlockRaces {
 
     /// The rows with writes, and some without.
     fn written_rows(&self) -> Range<usize> {
-        let weak = self.writes.bounds();
-        let strong = self.strong.as_ref().map(|strong| strong.writes.bounds());
-        match strong.filter(|strong| !strong.is_empty()) {
-            Some(strong) if weak.is_empty() => strong,
-            Some(strong) => weak.start.min(strong.start)..weak.end.max(strong.end),
-            None => weak,
+        let mut bounds = self.writes.bounds().clone();
+        if let Some(strong) = &self.strong {
+            bounds.include_all(strong.writes.bounds());
         }
+        bounds.range()
     }
 
     /// Adds the conflicts over an allocation at `base`.

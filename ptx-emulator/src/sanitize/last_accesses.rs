@@ -3,6 +3,7 @@
 //! [`CrossBlockRaces`] only when something else takes its place.
 
 use super::block_accesses::Span;
+use super::bounds::Bounds;
 use super::cross_block_races::CrossBlockRaces;
 use super::shadow_memory::{Origin, ShadowMemory};
 use super::shape::LANES;
@@ -235,11 +236,14 @@ pub(super) fn settle(races: &mut CrossBlockRaces, all: &[Last<'_>], every: bool)
     if !races.wrote && !every {
         return;
     }
-    let each = all.iter().map(|last| last.cells.bounds());
-    let each = each.filter(|bounds| !bounds.is_empty());
-    let Some(bounds) = each.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
+    let mut bounds = Bounds::default();
+    for last in all {
+        bounds.include_all(last.cells.bounds());
+    }
+    let bounds = bounds.range();
+    if bounds.is_empty() {
         return;
-    };
+    }
     let rows = bounds.start / LANES..bounds.end.div_ceil(LANES);
     debug_assert!(
         (0..races.rows())

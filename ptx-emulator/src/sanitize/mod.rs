@@ -3,6 +3,7 @@
 //! Each is an [`Observer`] of its own; [`Sanitizer`] runs several of them in one launch.
 
 mod block_accesses;
+mod bounds;
 mod clocks;
 mod cross_block_races;
 mod ended_blocks;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::bounds::Bounds;
 use super::recycled::{self, Columns};
 
 /// The origin of an access in 32 bits: instruction (17), whether the access is asynchronous (1),
@@ -77,7 +78,7 @@ pub(super) struct ShadowMemory {
     /// Whether something may have been recorded.
     pub touched: bool,
     /// Nothing has been recorded of cells outside of it.
-    bounds: Range<usize>,
+    bounds: Bounds,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
     /// The highest stamps of writes, and of reads.
@@ -95,24 +96,17 @@ pub(super) struct ShadowMemory {
     pub other_reader: Vec<u32>,
 }
 
-/// The bounds of no cells.
-const NO_CELLS: Range<usize> = Range {
-    start: usize::MAX,
-    end: 0,
-};
-
 impl ShadowMemory {
     /// Something is recorded of these cells.
     #[inline(always)]
     pub(super) fn touch(&mut self, cells: Range<usize>) {
-        self.bounds.start = self.bounds.start.min(cells.start);
-        self.bounds.end = self.bounds.end.max(cells.end);
+        self.bounds.include(cells);
     }
 
     /// The cells of which something may have been recorded since the launch began; others are
     /// older.
-    pub(super) fn bounds(&self) -> Range<usize> {
-        self.bounds.start.min(self.bounds.end)..self.bounds.end
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Of memory that nothing has accessed; `start` is a stamp from the launch or its beginning.
@@ -120,7 +114,7 @@ impl ShadowMemory {
         let mut cells = ShadowMemory {
             bytes,
             shift: 2,
-            bounds: NO_CELLS,
+            bounds: Bounds::default(),
             ..ShadowMemory::default()
         };
         cells.renew(start);
@@ -194,14 +188,15 @@ impl ShadowMemory {
         self.shift = shift;
         if !self.touched {
             let old = std::mem::take(self);
-            (self.bytes, self.shift, self.bounds) = (old.bytes, shift, NO_CELLS);
+            (self.bytes, self.shift) = (old.bytes, shift);
             self.renew(start);
             old.recycle(start);
             return;
         }
         let count = self.count();
-        if !self.bounds.is_empty() {
-            self.bounds = times * self.bounds.start..times * self.bounds.end;
+        let old = std::mem::take(&mut self.bounds).range();
+        if !old.is_empty() {
+            self.bounds.include(times * old.start..times * old.end);
         }
         for column in self.columns() {
             refine(column, times, count);
