@@ -213,7 +213,10 @@ fn print(
     for candidate in candidates {
         let choice = candidate.choice.as_ref();
         table.add_row([
-            candidate.entry.into(),
+            match choice.is_some_and(|of| of.is_exchanged()) {
+                true => format!("{}, of Cᵀ", candidate.entry).into(),
+                false => candidate.entry.into(),
+            },
             choice
                 .and_then(|of| of.tile_columns())
                 .map_or("-".into(), |columns| columns.to_string().into()),

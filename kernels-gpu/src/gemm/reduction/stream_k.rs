@@ -199,7 +199,7 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     (c, workspace): (*mut C, *mut f32),
     params: &GemmParams<f32>,
     scheduler: &TileSchedulerParams,
-    transposed: bool,
+    orientation: u32,
 ) {
     griddepcontrol::launch_dependents();
     let [bm, bn] = scheduler.tiles.tile();
@@ -226,10 +226,11 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     let elements = OutputElements {
         c,
         params,
-        transposed,
+        transposed: orientation != 0,
+        permuted: orientation == 1,
     };
     // Rows of a C that TMA can store begin at multiples of 16 bytes.
-    let as_vec2s = scheduler.tma_store != 0 && !transposed;
+    let as_vec2s = scheduler.tma_store != 0 && orientation == 0;
     let splits = scheduler.stream_k.splits;
     let (warpgroup, all) = (
         thread::thread_idx_x() / WARPGROUP as u32,
@@ -259,20 +260,20 @@ macro_rules! kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// The first four are those of the launch before. `transposed` is 1 where C lies column
-            /// by column, or 0. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
+            /// The first four are those of the launch before. `orientation` is 0, or where C lies
+            /// column by column 1 with permuted rows of accumulators, and 2 without. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
             #[cuda_std::kernel(max_threads = MAX_THREADS, min_blocks = RESIDENT)]
             pub unsafe fn $name(
                 c: *mut $element,
                 workspace: *mut f32,
                 params: GemmParams<f32>,
                 scheduler: TileSchedulerParams,
-                transposed: u32,
+                orientation: u32,
             ) {
                 // SAFETY: this kernel has the contract of `body`.
                 unsafe {
                     body::<_, LinearCombination<f32>>(
-                        (c, workspace), &params, &scheduler, transposed != 0,
+                        (c, workspace), &params, &scheduler, orientation,
                     )
                 }
             }

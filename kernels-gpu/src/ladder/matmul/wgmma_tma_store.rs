@@ -118,6 +118,7 @@ impl Params {
                 c: self.c,
                 params: &self.gemm,
                 transposed: false,
+                permuted: false,
             },
             tma_store: 1,
             maps: self.maps,
