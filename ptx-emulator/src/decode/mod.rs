@@ -36,6 +36,7 @@ mod symbols;
 mod taken;
 mod tensor;
 mod tensor_memory;
+mod tensor_waits;
 mod texture;
 mod used;
 mod video;

@@ -11,6 +11,7 @@
 
 use super::columns::{Columns, TensorAddress};
 use crate::exec::vector::{LANES, Lanes32};
+use crate::exec::warp_ops;
 use crate::ir::{TensorMove, TensorShape};
 
 /// Row and column, from the address on, of the word of register `at` of a lane. With packing,
@@ -87,17 +88,24 @@ pub(super) fn load(
     at: TensorAddress,
     registers: &mut [Lanes32],
 ) {
-    for (index, register) in moved.registers.iter().enumerate() {
-        let to = &mut registers[register.0 as usize];
-        for lane in 0..LANES as u32 {
-            let (row, column) = place(moved.shape, index as u32, lane, moved.packs);
-            let (row, column) = (at.lane + row, at.column + column);
-            let word = memory.word(row, column);
-            to[lane as usize] = match moved.packs {
-                true => word & 0xffff | memory.word(row, column + 1) << 16,
-                false => word,
-            };
+    let word = |index: usize, lane: usize| {
+        let (row, column) = place(moved.shape, index as u32, lane as u32, moved.packs);
+        let (row, column) = (at.lane + row, at.column + column);
+        let word = memory.word(row, column);
+        match moved.packs {
+            true => word & 0xffff | memory.word(row, column + 1) << 16,
+            false => word,
         }
+    };
+    for (index, register) in moved.registers.iter().enumerate() {
+        registers[register.0 as usize] = std::array::from_fn(|lane| word(index, lane));
+    }
+    // Registers that nothing else reads may share a slot: their words are read once more.
+    if let Some((mode, reduced)) = moved.reduces {
+        registers[reduced.0 as usize] = std::array::from_fn(|lane| {
+            let words = (0..moved.registers.len()).map(|index| word(index, lane));
+            warp_ops::reduced(mode, words).unwrap_or(0)
+        });
     }
 }
 

@@ -457,11 +457,13 @@ impl Observer for Racecheck {
             }
             Event::TensorConflict {
                 warp,
+                lane,
                 id,
+                registers,
                 other,
                 block,
                 thread,
-            } => self.tensor_conflict(warp, id, (other, block, thread)),
+            } => self.tensor_conflict((warp, lane), (id, registers), (other, block, thread)),
             Event::Fence {
                 warp,
                 id,

@@ -7,12 +7,13 @@ use crate::ir::{Calls, InstructionId, Space};
 use crate::observer::WarpContext;
 
 impl Racecheck {
-    /// A warp moves words of tensor memory that an operation of a thread has not finished with.
+    /// A warp moves words of tensor memory that an operation of a thread has not finished with, or
+    /// uses registers of a load that it has not waited for.
     #[cold]
     pub(super) fn tensor_conflict(
         &mut self,
-        warp: &WarpContext<'_>,
-        id: InstructionId,
+        (warp, lane): (&WarpContext<'_>, u32),
+        (id, registers): (InstructionId, bool),
         (other, block, thread): (InstructionId, [u32; 3], u32),
     ) {
         let example = Example {
@@ -20,14 +21,18 @@ impl Racecheck {
             space: Space::Shared,
             address: 0,
             bytes: 0,
-            detail: "words of tensor memory: the operation is not complete".to_string(),
+            detail: match registers {
+                true => "registers that a load of tensor memory is to write: no tcgen05.wait::ld",
+                false => "words of tensor memory: the operation is not complete",
+            }
+            .to_string(),
             first: Actor {
                 instruction: other,
                 block,
                 thread,
                 calls: Calls::NONE,
             },
-            second: Some(Actor::first_lane(warp, id, 1)),
+            second: Some(Actor::first_lane(warp, id, 1 << lane)),
         };
         self.tally.add(Problem::RaceInBlock, 1, example);
     }
