@@ -662,7 +662,7 @@ fn wrong_descriptors_are_faults() {
     let desc = 1 << 46 | 8 << 32 | 8 << 16;
     for (descriptor, kind, desc, part) in [
         (good, "f16", desc & !(1 << 46), "bits 46 to 48 are 0"),
-        (good, "f16", desc | 1 << 49, "matrix base offset"),
+        (good, "f16", desc | 1 << 49 | 1 << 62, "matrix base offset"),
         (good, "f16", desc | 1 << 52, "absolute leading dimension"),
         (good, "f16", desc | 3 << 61, "swizzling mode 3"),
         (good | 1 << 2, "f16", desc, "the bit of sparsity 1"),
