@@ -15,6 +15,7 @@ mod capture;
 mod code;
 mod context;
 mod device;
+mod device_launch;
 mod device_runtime;
 mod error_texts;
 mod graph;

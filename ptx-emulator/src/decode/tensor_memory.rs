@@ -134,10 +134,7 @@ impl Builder<'_, '_> {
         let (operands, reduced) = match (operands, reduction) {
             ([registers, reduced, address], Some(mode)) => {
                 let reduced = self.reg32_destination(reduced)?;
-                (
-                    &[registers.clone(), address.clone()][..],
-                    Some((mode, reduced)),
-                )
+                (&[*registers, *address][..], Some((mode, reduced)))
             }
             (_, Some(_)) => return Err("wrong number of operands".into()),
             (operands, None) => (operands, None),
