@@ -5,14 +5,7 @@
 //! itself; those of the stream for tail launches come last. A kernel cannot wait for a grid that it
 //! launches, so that it cannot tell. Streams and events of a kernel order nothing more.
 
-use ptx_emulator::{LaunchConfig, Memory};
-
-use crate::arguments::args_of;
-use crate::code::{Code, Result};
-use crate::context::Current;
-use crate::launch::{self, LoadedModule};
-use crate::memory::of_memory_error;
-use crate::state::{Handle, lock};
+use ptx_emulator::{LaunchConfig, Memory, MemoryError, Module};
 
 /// The variable: how many launches were begun, how many were made, the last error; then the
 /// launches.
@@ -25,7 +18,7 @@ const FIELD_BYTES: u64 = 64;
 const PARAMETER_BYTES: u64 = 4096;
 const LAUNCH_BYTES: u64 = FIELD_BYTES + PARAMETER_BYTES;
 /// Launches that one grid may make; memory that nothing touches is none.
-const MOST: u64 = 1 << 15;
+const MAX_LAUNCHES: u64 = 1 << 15;
 
 /// `cudaStreamTailLaunch`
 const TAIL: u64 = 3;
@@ -35,7 +28,7 @@ const TOO_MANY: u32 = 69;
 
 /// The declaration of the queue.
 pub(crate) fn queue() -> String {
-    let bytes = HEAD_BYTES + MOST * LAUNCH_BYTES;
+    let bytes = HEAD_BYTES + MAX_LAUNCHES * LAUNCH_BYTES;
     format!("\n.visible .global .align 64 .b8 {QUEUE}[{bytes}];\n")
 }
 
@@ -77,7 +70,7 @@ pub(crate) fn functions() -> impl Iterator<Item = (String, String)> {
         let result = if body == GET_BUFFER { ".b64" } else { ".b32" };
         let body = body
             .replace("QUEUE", QUEUE)
-            .replace("MOST", &MOST.to_string())
+            .replace("MAX_LAUNCHES", &MAX_LAUNCHES.to_string())
             .replace("LAUNCH_BYTES", &LAUNCH_BYTES.to_string())
             .replace("TOO_MANY", &TOO_MANY.to_string());
         let definition = format!("\n.visible .func (.param {result} r) {name}{body}\n");
@@ -97,7 +90,7 @@ const GET_BUFFER: &str = "(
     .reg .b64 %queue, %offset, %kernel;
     mov.u64 %queue, QUEUE;
     atom.global.add.u32 %at, [%queue], 1;
-    setp.ge.u32 %full, %at, MOST;
+    setp.ge.u32 %full, %at, MAX_LAUNCHES;
     @%full bra FULL;
     mad.wide.u32 %queue, %at, LAUNCH_BYTES, %queue;
     ld.param.u64 %kernel, [kernel];
@@ -230,85 +223,35 @@ const CREATE: &str = "(.param .b64 to, .param .b32 flags)
 }";
 
 /// A launch that a kernel has made.
-struct Child {
-    kernel: u64,
-    config: LaunchConfig,
+pub(crate) struct Child {
+    pub(crate) kernel: u64,
+    pub(crate) config: LaunchConfig,
     stream: u64,
     number: u32,
-    parameters: Vec<u8>,
-}
-
-/// Runs what the last grid of a module has launched, as long as nothing fails.
-///
-/// # Errors
-/// That of the memory, and those of a launch of a kernel that cannot be run.
-pub(crate) fn run_children(current: &Current, handle: Handle) -> Result {
-    let driver = current.driver;
-    let loaded = driver.modules.get(handle)?;
-    if !loaded.launches {
-        return Ok(());
-    }
-    // The next one is the last of the list.
-    let mut pending = Vec::new();
-    loop {
-        if lock(&current.context.sticky).is_some() {
-            return Ok(());
-        }
-        pending.extend(take(&driver.memory, &loaded)?.into_iter().rev());
-        let Some(child) = pending.pop() else {
-            return Ok(());
-        };
-        run_child(current, (handle, &loaded), &child)?;
-    }
-}
-
-fn run_child(
-    current: &Current,
-    (handle, loaded): (Handle, &LoadedModule),
-    child: &Child,
-) -> Result {
-    let driver = current.driver;
-    let name = loaded.module.kernel_name_at(child.kernel);
-    let name = name.ok_or(Code::INVALID_VALUE)?.to_string();
-    let function = driver
-        .functions
-        .get(launch::function(driver, handle, &name)?)?;
-    if let Err(code) = function.check(current.device(), &child.config) {
-        let LaunchConfig { grid, block, .. } = child.config;
-        eprintln!(
-            "warpladder cuda: a kernel launches `{name}` with grid {grid:?} and block {block:?}, \
-             which cannot be run"
-        );
-        return Err(code);
-    }
-    let values = function.values_in(&child.parameters)?;
-    launch::run_grid(current, &function, &child.config, &args_of(&values))
+    pub(crate) parameters: Vec<u8>,
 }
 
 /// The launches that were made, in the order in which they run.
-fn take(memory: &Memory, loaded: &LoadedModule) -> Result<Vec<Child>> {
-    let found = loaded.module.variable(memory, QUEUE);
+///
+/// # Errors
+/// That of the memory, which is none where the variable is there.
+pub(crate) fn take(memory: &Memory, module: &Module) -> Result<Vec<Child>, MemoryError> {
+    let found = module.variable(memory, QUEUE);
     let Ok(Some((queue, _))) = found else {
         return Ok(Vec::new());
     };
     let mut head = [0; 8];
-    memory
-        .read(queue, &mut head)
-        .map_err(|error| of_memory_error(&error))?;
-    let begun = u64::from(word(&head, 0)).min(MOST);
+    memory.read(queue, &mut head)?;
+    let begun = u64::from(word(&head, 0)).min(MAX_LAUNCHES);
     if begun == 0 {
         return Ok(Vec::new());
     }
-    memory
-        .write(queue, &[0; 8])
-        .map_err(|error| of_memory_error(&error))?;
+    memory.write(queue, &[0; 8])?;
     let mut children = Vec::new();
     let mut bytes = vec![0; LAUNCH_BYTES as usize];
     for at in 0..begun {
         let from = queue + HEAD_BYTES + at * LAUNCH_BYTES;
-        memory
-            .read(from, &mut bytes)
-            .map_err(|error| of_memory_error(&error))?;
+        memory.read(from, &mut bytes)?;
         children.extend(child_of(&bytes));
     }
     children.sort_by_key(|child| (child.stream == TAIL, child.number));

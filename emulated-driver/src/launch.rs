@@ -318,26 +318,12 @@ impl Function {
     }
 }
 
-/// Runs a kernel, and the kernels that it launches.
-///
-/// # Errors
-/// As the driver refuses a launch.
-pub(crate) fn run(
-    current: &Current,
-    function: &Arc<Function>,
-    config: &LaunchConfig,
-    args: &Args,
-) -> Result {
-    run_grid(current, function, config, args)?;
-    device_launch::run_children(current, function.module)
-}
-
 /// Runs one grid, as the options say. What it does wrong is the context's error from now on, and
 /// the launch itself succeeds, as on a GPU; standard error gets a line.
 ///
 /// # Errors
 /// As the driver refuses a launch.
-pub(crate) fn run_grid(
+pub(crate) fn run(
     current: &Current,
     function: &Arc<Function>,
     config: &LaunchConfig,

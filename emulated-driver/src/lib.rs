@@ -21,6 +21,7 @@ mod error_texts;
 mod graph;
 mod graph_memory;
 mod graph_objects;
+mod grids;
 mod image;
 mod ipc;
 mod launch;

@@ -9,13 +9,13 @@ const WEIGHT_STEPS: f64 = 256.0;
 /// The texels of one access: the address, or none for the border, and the weight.
 #[derive(Debug)]
 pub(super) struct Taps {
-    taps: [(Option<u64>, f64); Taps::MOST],
+    taps: [(Option<u64>, f64); Taps::MAX],
     count: usize,
 }
 
 impl Taps {
     /// The corners of a cube of texels.
-    pub(super) const MOST: usize = 8;
+    pub(super) const MAX: usize = 8;
 
     pub(super) fn all(&self) -> &[(Option<u64>, f64)] {
         &self.taps[..self.count]
@@ -23,7 +23,7 @@ impl Taps {
 
     fn empty() -> Self {
         Taps {
-            taps: [(None, 0.0); Taps::MOST],
+            taps: [(None, 0.0); Taps::MAX],
             count: 0,
         }
     }

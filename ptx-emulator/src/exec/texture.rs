@@ -284,7 +284,7 @@ impl<O: EventSink> Run<'_, '_, O> {
         if let &[(address, _)] = taps.all() {
             return self.texel(image, address, lane, near);
         }
-        let mut terms = [([0; 4], 0.0); Taps::MOST];
+        let mut terms = [([0; 4], 0.0); Taps::MAX];
         for (term, &(address, weight)) in terms.iter_mut().zip(taps.all()) {
             *term = (self.texel(image, address, lane, near)?, weight);
         }
