@@ -246,6 +246,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
     fn move_words(&mut self, index: usize, at: usize, moved: &TensorMove, info: u32) -> Outcome {
         let addresses = self.tensor_addresses(index, at, &moved.address);
         let place = TensorAddress::of(self.uniform(&addresses)?);
+        let place = moves::in_quarter(place, index as u32);
         if O::ASYNC_ACCESSES {
             self.observe_move(index, moved, place, info);
         }

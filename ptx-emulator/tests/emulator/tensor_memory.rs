@@ -207,7 +207,12 @@ fn what_is_wrong_with_tensor_memory_is_a_fault() {
         "column 32 of tensor memory is accessed and not allocated",
     );
     fails(64, 32, &load("%r29+0x10000"), "which begin a move at");
-    fails(64, 32, &load("%r28"), "accesses lane 0 of tensor memory");
+    fails(
+        64,
+        32,
+        &load("%r28+0x200000"),
+        "accesses lane 32 of tensor memory",
+    );
     fails(64, 32, &load("%r29+600"), "there are 128 and 512");
     fails(
         64,
@@ -551,4 +556,15 @@ fn loads_reduce_the_columns_of_a_lane() {
             magnitudes.fold(0.0, f32::max).to_bits()
         })
     );
+}
+
+/// The first quarter of the lanes stands for that of the warp, as DeepGEMM has it.
+#[test]
+fn addresses_without_a_quarter_are_those_of_the_warp() {
+    let mut data: Vec<u32> = (0..256).collect();
+    data.resize(512, 0);
+    let load = columns_of_data(false, 2, 256).replace("[%r29", "[%r28");
+    let fill = columns_of_data(true, 2, 0);
+    let found = run(&text(64, 32, &format!("{fill} {load}")), &data);
+    assert_eq!(found[256..], data[..256]);
 }

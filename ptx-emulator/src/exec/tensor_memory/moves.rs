@@ -34,6 +34,19 @@ fn place(shape: TensorShape, at: u32, lane: u32, packs: bool) -> (u32, u32) {
     }
 }
 
+/// Where a warp moves words from or to. An address in the first quarter of the lanes stands for the
+/// same place in the quarter of the warp: the PTX ISA does not say so, but DeepGEMM and FlashMLA
+/// have no other addresses, since GPUs ignore the bits of the quarter.
+pub(super) fn in_quarter(at: TensorAddress, warp: u32) -> TensorAddress {
+    match at.lane < 32 {
+        true => TensorAddress {
+            lane: 32 * (warp % 4) + at.lane,
+            ..at
+        },
+        false => at,
+    }
+}
+
 /// Whether a warp may move words from an address on, and what it reaches.
 pub(super) fn check(
     memory: &Columns,
