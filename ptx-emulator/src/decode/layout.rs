@@ -11,7 +11,7 @@ use super::allocate::{self, Numbering};
 use super::builder::{BlockDraft, Builder};
 use super::mentions::Mentions;
 use super::registers::{Role, Visitor};
-use super::{groups, symbols, tensor_waits, used};
+use super::{groups, symbols, used};
 use crate::ir::{
     AddressBase, Block, Constant, Function, Op, Program, Reg32, Register, Terminator, Ternary,
 };
@@ -366,7 +366,6 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
     }
     let numbering = Numbering::new(&function);
     let mentions = Mentions::of(&mut drafts, program, &numbering);
-    tensor_waits::note(&mut drafts, program, &numbering);
     used::mark(&function, &drafts, program, &numbering, &mentions);
     allocate::allocate(&mut function, &mut drafts, program, &numbering, &mentions);
     let mut known = Known::of(&function);

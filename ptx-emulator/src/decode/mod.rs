@@ -36,7 +36,6 @@ mod symbols;
 mod taken;
 mod tensor;
 mod tensor_memory;
-mod tensor_waits;
 mod texture;
 mod used;
 mod video;

@@ -181,7 +181,6 @@ impl Builder<'_, '_> {
             packs,
             registers: all,
             reduces: reduced,
-            used_early: None,
         };
         self.end_in_tensor(TensorAction::Move(moved), false)
     }

@@ -1,8 +1,6 @@
 //! Tensor memory and the MMAs on it: `tcgen05`.
 
-use super::{
-    Address, InstructionId, MatrixInputs, Predicate, ReduceMode, Reg32, Reg64, RowPacking,
-};
+use super::{Address, MatrixInputs, Predicate, ReduceMode, Reg32, Reg64, RowPacking};
 
 /// A `tcgen05` instruction. An address of tensor memory is a number of 32 bits: the lane in the
 /// upper half, the column in the lower one.
@@ -54,8 +52,6 @@ pub(crate) struct TensorMove {
     pub registers: Vec<Reg32>,
     /// `.red`: what one value of each lane's registers goes to.
     pub reduces: Option<(ReduceMode, Reg32)>,
-    /// An instruction that uses what a load has brought, though no `wait::ld` is in between.
-    pub used_early: Option<InstructionId>,
 }
 
 impl TensorMove {

@@ -202,8 +202,7 @@ pub enum Event<'a> {
         address: u64,
     },
     /// A thread moves words from or to tensor memory, or issues an operation on them, while another
-    /// operation on them, which a thread has issued, is not complete; or it uses registers of a
-    /// `tcgen05.ld` that is not.
+    /// operation on them, which a thread has issued, is not complete.
     TensorConflict {
         /// The warp.
         warp: &'a WarpContext<'a>,
@@ -211,8 +210,6 @@ pub enum Event<'a> {
         lane: u32,
         /// The instruction that is too early.
         id: InstructionId,
-        /// Whether it uses registers.
-        registers: bool,
         /// The instruction that has issued the operation.
         other: InstructionId,
         /// Index in the grid of the block that has issued it.

@@ -90,9 +90,6 @@ impl<O: EventSink> Worker<'_, '_, O> {
             warp: index,
             lane: 0,
         };
-        if let Some(used) = moved.used_early {
-            self.notify_conflict((index, 0), (used.0, true), unfinished(info));
-        }
         let reach = Reach::of_move(moved, at);
         let own = self.tensor.iter().flat_map(|tensor| &tensor.moves);
         // Loads do not disturb each other.
@@ -104,7 +101,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             None => self.unfinished_issue(&reach, stores),
         };
         if let Some(other) = found {
-            self.notify_conflict((index, 0), (info, false), other);
+            self.notify_conflict((index, 0), info, other);
         }
         self.tensor_mut().moves.push(UnfinishedMove {
             warp: index,
@@ -150,21 +147,15 @@ impl<O: EventSink> Worker<'_, '_, O> {
             lane: 0,
         };
         let reads = &issued.reads;
-        self.notify_conflict((reads.warp, reads.lane), (reads.info, false), other);
+        self.notify_conflict((reads.warp, reads.lane), reads.info, other);
     }
 
-    fn notify_conflict(
-        &mut self,
-        (warp, lane): (usize, usize),
-        (info, registers): (u32, bool),
-        other: Unfinished,
-    ) {
+    fn notify_conflict(&mut self, (warp, lane): (usize, usize), info: u32, other: Unfinished) {
         let context = self.context(warp);
         let event = Event::TensorConflict {
             warp: &context,
             lane: lane as u32,
             id: InstructionId(info),
-            registers,
             other: InstructionId(other.info),
             block: self.block_of(other.rank),
             thread: (32 * other.warp + other.lane) as u32,

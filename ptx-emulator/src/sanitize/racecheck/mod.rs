@@ -459,11 +459,10 @@ impl Observer for Racecheck {
                 warp,
                 lane,
                 id,
-                registers,
                 other,
                 block,
                 thread,
-            } => self.tensor_conflict((warp, lane), (id, registers), (other, block, thread)),
+            } => self.tensor_conflict((warp, lane), id, (other, block, thread)),
             Event::Fence {
                 warp,
                 id,

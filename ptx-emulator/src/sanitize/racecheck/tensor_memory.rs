@@ -7,13 +7,13 @@ use crate::ir::{Calls, InstructionId, Space};
 use crate::observer::WarpContext;
 
 impl Racecheck {
-    /// A warp moves words of tensor memory that an operation of a thread has not finished with, or
-    /// uses registers of a load that it has not waited for.
+    /// A thread moves words of tensor memory, or issues an operation on them, that an operation has
+    /// not finished with.
     #[cold]
     pub(super) fn tensor_conflict(
         &mut self,
         (warp, lane): (&WarpContext<'_>, u32),
-        (id, registers): (InstructionId, bool),
+        id: InstructionId,
         (other, block, thread): (InstructionId, [u32; 3], u32),
     ) {
         let example = Example {
@@ -21,11 +21,7 @@ impl Racecheck {
             space: Space::Shared,
             address: 0,
             bytes: 0,
-            detail: match registers {
-                true => "registers that a load of tensor memory is to write: no tcgen05.wait::ld",
-                false => "words of tensor memory: the operation is not complete",
-            }
-            .to_string(),
+            detail: "words of tensor memory: the operation is not complete".to_string(),
             first: Actor {
                 instruction: other,
                 block,
