@@ -26,7 +26,7 @@ use self::arguments::{MAX_ARGUMENTS, argument_pointers};
 use self::kernels::{Kernel, LoadedModule};
 pub use self::queue::QueuedGraph;
 use super::streams::{Slots, StreamId, Streams};
-use super::{Engine, EngineKind};
+use super::{Engine, EngineKind, LaunchGraph};
 use crate::device::{ComputeCapability, DeviceProperties, DeviceState};
 use crate::error::{EngineError, LaunchCause};
 use crate::launch::{DevicePtr, Dim3, KernelId, L2Promotion, Launch, MatrixMap, TENSOR_MAP_BYTES};
@@ -400,6 +400,15 @@ impl Engine for GpuEngine {
 
     fn streams(&self) -> Option<&dyn Streams> {
         Some(self)
+    }
+
+    unsafe fn graph<'e>(
+        &'e self,
+        work: &mut dyn FnMut() -> Result<(), EngineError>,
+    ) -> Result<Option<Box<dyn LaunchGraph + 'e>>, EngineError> {
+        // SAFETY: the same contract.
+        let graph = unsafe { self.capture(work) }?;
+        Ok(Some(Box::new(graph)))
     }
 
     unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {

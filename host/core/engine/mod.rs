@@ -234,6 +234,21 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
+    /// What `work` starts, none of which runs yet, as a graph that starts it all without the host
+    /// in between; `None`, and `work` is not called, where the engine has no graphs.
+    ///
+    /// # Errors
+    /// Those of `work`; where it did what a capture forbids.
+    ///
+    /// # Safety
+    /// What `work` launches, and the memory that this reads and writes, lives as long as the graph.
+    unsafe fn graph<'e>(
+        &'e self,
+        _work: &mut dyn FnMut() -> Result<(), EngineError>,
+    ) -> Result<Option<Box<dyn LaunchGraph + 'e>>, EngineError> {
+        Ok(None)
+    }
+
     /// Its streams and events beside its own stream; `None` where it has that one alone.
     fn streams(&self) -> Option<&dyn streams::Streams> {
         None
@@ -249,6 +264,16 @@ pub trait Engine: Send + Sync {
     /// # Safety
     /// As [`run`](Self::run), for each of the launches.
     unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError>;
+}
+
+/// Launches that start as a whole, see [`Engine::graph`].
+pub trait LaunchGraph {
+    /// Runs them once, between two events, and waits: milliseconds. `what` names them where they
+    /// fail.
+    ///
+    /// # Errors
+    /// Those of the launches.
+    fn time(&self, what: &str) -> Result<f64, EngineError>;
 }
 
 /// Device memory that is freed when it goes out of scope.

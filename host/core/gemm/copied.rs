@@ -56,7 +56,7 @@ pub(super) fn faster_without<T: GemmInput>(
     if kernels.persistent_tiles.is_empty() {
         return None;
     }
-    let oriented = Oriented::of(description);
+    let oriented = Oriented::fastest(description, kernels, description.stored_problem(device));
     let copies = oriented.needed_copies();
     // Most products ask for no copies: they are planned once.
     if copies.launches == 0 {

@@ -214,7 +214,7 @@ impl<T: GemmInput> Description<T> {
                 ..problem
             },
             Ok(kernels) if !kernels.persistent_tiles.is_empty() => {
-                Oriented::of(self).problem(problem)
+                Oriented::fastest(self, kernels, problem).problem(problem)
             }
             _ => problem,
         }

@@ -61,6 +61,7 @@ impl Member {
             product: *description,
             inputs: [0, 1],
             is_transposed: false,
+            takes_sparse_boxes: false,
         };
         let [bm, bn, _] = config.tile;
         let operands = match k {

@@ -159,8 +159,12 @@ fn parameters<T: GemmInput>(
                 ],
             ]
         }
-        TileScheduler::Persistent { params, boxes, .. } => {
-            let oriented = Oriented::of(description);
+        TileScheduler::Persistent {
+            config,
+            params,
+            boxes,
+        } => {
+            let oriented = Oriented::for_layouts(description, config.layouts);
             // The range of split operands comes before all else.
             let workspace = match description.precision {
                 Precision::Native => Param::Workspace,

@@ -9,9 +9,10 @@ use super::{Description, GemmInput, Precision};
 use crate::launch::{L2Promotion, Region, TensorMap};
 use crate::plan::Plan;
 use cuda_std::wgmma::COLUMN_STEP;
+use kernels_gpu::gemm::copy::layout;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
-use kernels_gpu::gemm::planner::{self, GemmProblem, LINE_BYTES, OperandCopies};
+use kernels_gpu::gemm::planner::{self, GemmProblem, KernelSet, LINE_BYTES, OperandCopies};
 use kernels_gpu::gemm::scheduler::fast_divmod::FastDivmod;
 use kernels_gpu::gemm::scheduler::persistent::TileGrid;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
@@ -48,6 +49,8 @@ pub(super) struct Oriented<T: GemmInput> {
     pub inputs: [usize; 2],
     /// Whether C lies column by column, and A is stored MN-major.
     pub is_transposed: bool,
+    /// Whether operands are loaded from where they lie although much of their boxes lies outside.
+    pub takes_sparse_boxes: bool,
 }
 
 impl<T: GemmInput> Oriented<T> {
@@ -80,6 +83,7 @@ impl<T: GemmInput> Oriented<T> {
             product,
             inputs: [0, 1],
             is_transposed: false,
+            takes_sparse_boxes: false,
         };
         if product.precision == Precision::F32Split {
             return as_it_is(*product);
@@ -105,6 +109,39 @@ impl<T: GemmInput> Oriented<T> {
             },
             inputs: [1, 0],
             is_transposed: true,
+            takes_sparse_boxes: false,
+        }
+    }
+
+    /// The orientation for a kernel of these layouts of A and B: what one takes MN-major is not
+    /// copied to be K-major.
+    pub fn for_layouts(product: &Description<T>, layouts: [u32; 2]) -> Self {
+        let mut oriented = Oriented::of(product);
+        let takes = |side: usize| layouts[side] != layout::K_MAJOR;
+        oriented.takes_sparse_boxes = [0, 1]
+            .into_iter()
+            .any(|side| oriented.has_sparse_boxes(side) && takes(side));
+        oriented
+    }
+
+    /// The orientation in which these kernels should take the least time: operands of which much
+    /// of a box lies outside are copied, or loaded from where they lie.
+    pub fn fastest(product: &Description<T>, kernels: &KernelSet, problem: GemmProblem) -> Self {
+        let copied = Oriented::of(product);
+        if ![0, 1].iter().any(|&side| copied.has_sparse_boxes(side)) {
+            return copied;
+        }
+        let loaded = Oriented {
+            takes_sparse_boxes: true,
+            ..Oriented::of(product)
+        };
+        let clocks = |of: &Self| {
+            let plan = kernels.plan_of_copies(&of.problem(problem), of.needed_copies());
+            plan.map_or(f64::INFINITY, |(clocks, _)| clocks)
+        };
+        match clocks(&loaded) < clocks(&copied) {
+            true => loaded,
+            false => copied,
         }
     }
 
@@ -221,8 +258,7 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// Whether it is stored MN-major and copied to be K-major: because the tensor cores want that;
-    /// because much of a box would be outside of it, and takes as long to come as
-    /// what is inside; or because it must be copied anyway, and its rows are shorter than
+    /// because it would [have sparse boxes](Self::has_sparse_boxes); or because it must be copied anyway, and its rows are shorter than
     /// half of what the other copy takes at a time.
     fn is_copied_k_major(&self, side: usize) -> bool {
         if self.is_stored_k_major(side) || self.is_split() {
@@ -235,15 +271,23 @@ impl<T: GemmInput> Oriented<T> {
             let from_registers = self.is_transposed && side == 0;
             return !from_registers;
         }
+        let is_short = self.product.extents[side] < pack::THREADS as u32 / 2;
+        (self.has_sparse_boxes(side) && !self.takes_sparse_boxes)
+            || (!self.product.rows_begin_at(side, self.vector()) && is_short)
+    }
+
+    /// Whether it is 16-bit, stored MN-major, and much of its boxes would lie outside, which takes
+    /// as long to come as what is inside.
+    fn has_sparse_boxes(&self, side: usize) -> bool {
+        if self.is_stored_k_major(side) || self.is_split() || size_of::<T>() != 2 {
+            return false;
+        }
         let of_box = stage::block_k(size_of::<T>()) as u32;
         let extent = self.product.extents[side];
-        let is_little_of_boxes = match side {
+        match side {
             0 => extent < MAX_ROWS && !extent.is_multiple_of(of_box),
             _ => extent < of_box,
-        };
-        is_little_of_boxes
-            || (!self.product.rows_begin_at(side, self.vector())
-                && extent < pack::THREADS as u32 / 2)
+        }
     }
 
     /// Whether it is loaded from where it lies.

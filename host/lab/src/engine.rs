@@ -7,22 +7,6 @@
 use warpladder::engine::{Engine, EngineChoice};
 use warpladder::error::EngineError;
 
-/// All copies of the data together are this multiple of the largest cache, so that a launch finds
-/// nothing of an earlier one.
-const TIMES_CACHE: u64 = 3;
-
-/// Most copies of the data.
-const MAX_COPIES: u64 = 64;
-
-/// How many copies of data of `bytes` bytes launches take in turn, each to read its own from
-/// memory. Where no cache keeps data from one launch to the next, there is one.
-pub(crate) fn copies_beyond_cache(engine: &dyn Engine, bytes: u64) -> u64 {
-    let cache = engine.cache_bytes().unwrap_or(0);
-    (TIMES_CACHE * cache)
-        .div_ceil(bytes.max(1))
-        .clamp(1, MAX_COPIES)
-}
-
 /// Opens an engine, as [`warpladder::engine::open`] does.
 ///
 /// # Errors

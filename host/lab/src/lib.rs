@@ -43,6 +43,7 @@ pub mod profile;
 pub mod reproduce;
 pub mod results;
 pub mod run;
+mod sample;
 pub mod sanitize;
 pub mod sweep;
 pub mod trace;

@@ -1,17 +1,17 @@
 //! Candidates for a matrix multiplication (GEMM), each checked and timed on the device.
 
-use crate::engine::copies_beyond_cache;
 use crate::problem::product::Product;
 use crate::problem::tensor::TensorProduct;
 use crate::problem::{Problem, Shape};
 use crate::run::pointers;
+use crate::sample::{SAMPLE_MS, copies_beyond_cache, sample};
 use half::{bf16, f16};
 use kernels_gpu::gemm::planner::GemmPlan;
 use std::collections::HashSet;
 use std::time::Instant;
 use warpladder::check::Verdict;
 use warpladder::element::{Element, TensorInput};
-use warpladder::engine::{Buffer, Engine, EngineKind};
+use warpladder::engine::{Buffer, Engine, EngineKind, LaunchGraph};
 use warpladder::error::EngineError;
 use warpladder::gemm::tuning::{Choices, Environment, ProblemKey, Tuned};
 use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, PlanError, Tf32};
@@ -25,9 +25,8 @@ const MAX_TIMES_THE_BEST: f64 = 2.0;
 /// The most candidates that are timed.
 const MAX_CANDIDATES: usize = 64;
 
-/// A sample is of as many products as take this long, in seconds: well above the cost of waiting
-/// for them.
-pub const SAMPLE_SECONDS: f64 = 1e-3;
+/// Seconds of a sample, or as long as one product takes.
+pub const SAMPLE_SECONDS: f64 = SAMPLE_MS * 1e-3;
 
 /// Why nothing was found.
 #[derive(Debug, thiserror::Error)]
@@ -110,7 +109,7 @@ pub fn candidates<T: Tunable>(
         .into_iter()
         .map(|(plan, chosen)| {
             let last = plan.launches.last().map_or("", |launch| launch.entry);
-            let trial = bench.trial(Prepared::new(engine, plan)?)?;
+            let mut trial = bench.trial(Prepared::new(engine, plan)?)?;
             let candidate = Candidate {
                 entry: chosen.map_or(last, |(_, choice)| choice.entry),
                 choice: chosen.map(|(_, choice)| choice),
@@ -118,6 +117,7 @@ pub fn candidates<T: Tunable>(
                 ms: f64::INFINITY,
                 verdict: bench.check(&trial, &*problem)?,
             };
+            trial.sample = bench.sample(&trial)?;
             Ok((trial, candidate, Vec::new()))
         })
         .collect::<Result<Vec<_>, EngineError>>()?;
@@ -252,6 +252,16 @@ struct Trial<'e> {
     workspace: Buffer<'e>,
     /// The tensor maps of each copy of the matrices.
     maps: Vec<Buffer<'e>>,
+    sample: Sample<'e>,
+}
+
+/// Products that are timed together.
+#[derive(Default)]
+struct Sample<'e> {
+    products: u32,
+    /// They start as a graph, so that the GPU never waits for the host: users' graphs, and queues
+    /// that are long enough, run so.
+    graph: Option<Box<dyn LaunchGraph + 'e>>,
 }
 
 impl<'e, T: Tunable> Bench<'e, T> {
@@ -297,6 +307,7 @@ impl<'e, T: Tunable> Bench<'e, T> {
             prepared,
             workspace,
             maps,
+            sample: Sample::default(),
         })
     }
 
@@ -322,22 +333,55 @@ impl<'e, T: Tunable> Bench<'e, T> {
         Ok(problem.check(&output))
     }
 
+    /// The products of a sample.
+    fn sample(&self, trial: &Trial<'e>) -> Result<Sample<'e>, EngineError> {
+        let alone = self.wall_ms(trial, 1)?;
+        if self.engine.kind() == EngineKind::Emulator {
+            let (products, graph) = (1, None);
+            return Ok(Sample { products, graph });
+        }
+        let graph = |products| {
+            // SAFETY: the graph is a part of the trial, with whose kernels and buffers it is
+            // dropped.
+            unsafe { (self.engine).graph(&mut || self.enqueue_several(trial, products)) }
+        };
+        let (graph, products) = sample(self.copies.len(), alone, graph, |graph, products| {
+            self.ms(trial, products, graph.as_deref())
+        })?;
+        Ok(Sample { products, graph })
+    }
+
     /// The time of one product, in milliseconds.
     fn time(&self, trial: &Trial<'_>) -> Result<f64, EngineError> {
-        let seconds = |products: usize| {
-            let start = Instant::now();
-            for copy in (0..self.copies.len()).cycle().take(products) {
-                self.enqueue(trial, copy)?;
-            }
-            self.engine.synchronize()?;
-            Ok::<_, EngineError>(start.elapsed().as_secs_f64())
+        let Sample { products, graph } = &trial.sample;
+        self.ms(trial, *products, graph.as_deref())
+    }
+
+    /// The time of one of several products, which are a graph where there is one.
+    fn ms(
+        &self,
+        trial: &Trial<'_>,
+        products: u32,
+        graph: Option<&(dyn LaunchGraph + '_)>,
+    ) -> Result<f64, EngineError> {
+        let all = match graph {
+            Some(graph) => graph.time("a product")?,
+            None => self.wall_ms(trial, products)?,
         };
-        let once = seconds(1)?;
-        if self.engine.kind() == EngineKind::Emulator {
-            return Ok(once * 1e3);
-        }
-        let products = (SAMPLE_SECONDS / once).ceil().clamp(1.0, 100.0) as usize;
-        Ok(seconds(products)? / products as f64 * 1e3)
+        Ok(all / f64::from(products))
+    }
+
+    /// The time of several products, which are started and waited for, in milliseconds.
+    fn wall_ms(&self, trial: &Trial<'_>, products: u32) -> Result<f64, EngineError> {
+        let start = Instant::now();
+        self.enqueue_several(trial, products)?;
+        self.engine.synchronize()?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+
+    fn enqueue_several(&self, trial: &Trial<'_>, products: u32) -> Result<(), EngineError> {
+        let mut copies = (0..self.copies.len()).cycle().take(products as usize);
+        copies.try_for_each(|copy| self.enqueue(trial, copy))
     }
 }
 

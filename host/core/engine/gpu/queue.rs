@@ -1,6 +1,7 @@
 //! Work on the engine's stream that is not waited for: launches beside those of another library.
 
 use super::{GpuEngine, refused};
+use crate::engine::LaunchGraph;
 use crate::engine::streams::{StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::DevicePtr;
@@ -88,12 +89,8 @@ pub struct QueuedGraph<'e> {
     graph: Graph,
 }
 
-impl QueuedGraph<'_> {
-    /// Runs it once and times it, as [`GpuEngine::time_enqueued`].
-    ///
-    /// # Errors
-    /// Those of what was captured.
-    pub fn time(&self, what: &str) -> Result<f64, EngineError> {
+impl LaunchGraph for QueuedGraph<'_> {
+    fn time(&self, what: &str) -> Result<f64, EngineError> {
         let stream = self.engine.stream.as_raw();
         self.engine.time_enqueued(what, || {
             // SAFETY: the caller of `capture` vouched that all of it lives as long as the graph.

@@ -1,14 +1,8 @@
 //! The fastest of several ways to do the same, found with few launches.
 
+use crate::sample::launches_of_sample;
 use std::ops::ControlFlow;
 use warpladder::timing::median;
-
-/// A timed sample has enough launches to take at least this long, in milliseconds: well
-/// above the resolution of an event, 0.5 µs, and the gap between two launches.
-const SAMPLE_MS: f64 = 0.25;
-
-/// Most launches of a sample.
-const MAX_LAUNCHES: u32 = 100;
 
 /// What is this much slower than the fastest in its first sample is not timed again.
 const FAR: f64 = 1.15;
@@ -18,11 +12,6 @@ const MAX_AGAIN: usize = 8;
 
 /// How often they are, in turn.
 const ROUNDS_AGAIN: usize = 4;
-
-/// Launches of a sample, where one takes this many milliseconds.
-pub(super) fn launches_of_sample(ms: f64) -> u32 {
-    (SAMPLE_MS / ms).ceil().clamp(1.0, f64::from(MAX_LAUNCHES)) as u32
-}
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,12 +26,14 @@ pub(super) struct Choice {
     pub tried: usize,
 }
 
-/// Times `count` candidates and chooses the one with the least median. `sample` gives the
+/// Times `count` candidates on `copies` copies of the data and chooses the one with the least
+/// median. `sample` gives the
 /// milliseconds of a launch of a candidate, from that many launches, or breaks where the candidate
 /// cannot be launched. All are timed once; those near to the fastest, and the first, several times
 /// in turn. `None` where none can be launched.
 pub(super) fn fastest<E>(
     count: usize,
+    copies: usize,
     mut sample: impl FnMut(usize, u32) -> Result<ControlFlow<(), f64>, E>,
 ) -> Result<Option<Choice>, E> {
     let mut candidates = Vec::new();
@@ -54,7 +45,7 @@ pub(super) fn fastest<E>(
         let ControlFlow::Continue(once) = sample(index, 1)? else {
             continue;
         };
-        let launches = launches_of_sample(once);
+        let launches = launches_of_sample(once, copies);
         let first = match launches {
             1 => ControlFlow::Continue(once),
             _ => sample(index, launches)?,
@@ -106,7 +97,7 @@ mod tests {
     /// was sampled.
     fn choose(times: &[f64]) -> (Option<Choice>, Vec<usize>) {
         let mut samples = vec![0; times.len()];
-        let choice = fastest(times.len(), |index, _| {
+        let choice = fastest(times.len(), 1, |index, _| {
             samples[index] += 1;
             Ok::<_, Infallible>(match times[index] {
                 0.0 => ControlFlow::Break(()),
@@ -138,19 +129,12 @@ mod tests {
     #[test]
     fn one_fast_sample_does_not_win() {
         let mut calls = [0; 2];
-        let choice = fastest(2, |index, _| {
+        let choice = fastest(2, 1, |index, _| {
             calls[index] += 1;
             let is_lucky = index == 1 && calls[1] == 2;
             let ms = [1.0, if is_lucky { 0.9 } else { 1.1 }][index];
             Ok::<_, Infallible>(ControlFlow::Continue(ms))
         });
         assert_eq!(choice.unwrap().unwrap().best, 0);
-    }
-
-    #[test]
-    fn short_launches_are_timed_together() {
-        for (ms, launches) in [(10.0, 1), (0.25, 1), (0.1, 3), (1e-6, 100)] {
-            assert_eq!(launches_of_sample(ms), launches);
-        }
     }
 }

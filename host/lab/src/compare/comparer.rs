@@ -1,6 +1,5 @@
 //! Times the two in turn on one GPU.
 
-use super::choice::launches_of_sample;
 use super::contestant::{Contestants, Peer};
 use super::products::{CUBLAS_WORKSPACE_BYTES, WORKSPACE_BYTES};
 use super::rounds::{Round, Timed};
@@ -12,13 +11,14 @@ use crate::peer::cublaslt::CublasLt;
 use crate::peer::library::{LibraryError, Workspace};
 use crate::problem::Shape;
 use crate::run::{Admitted, RunError, Variant, preflight_with};
+use crate::sample::sample;
 use std::cell::OnceCell;
 use std::time::Duration;
 use warpladder::check::Verdict;
 use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
-use warpladder::engine::Buffer;
 use warpladder::engine::gpu::{GpuEngine, QueuedGraph};
+use warpladder::engine::{Buffer, LaunchGraph};
 use warpladder::error::EngineError;
 
 /// Launches of both before the first sample.
@@ -199,9 +199,16 @@ impl<'e> Comparer<'e> {
                 slowest = slowest.max(self.sample(contestants.name(side), 1, queue(side))?);
             }
         }
-        let launches = launches_of_sample(slowest);
-        let sampled = |side: usize| Sampled::new(self.engine, launches, queue(side));
-        let sampled = [sampled(0)?, sampled(1)?];
+        let of_side = |side, launches| Sampled::new(self.engine, launches, queue(side));
+        let (sampled, launches) = sample(
+            contestants.sets(),
+            slowest,
+            |launches| Ok::<_, CompareError>([of_side(0, launches)?, of_side(1, launches)?]),
+            |sampled, _| {
+                let [ours, peer] = [0, 1].map(|side| sampled[side].time(contestants.name(side)));
+                Ok(ours?.max(peer?))
+            },
+        )?;
         let mut times = [Vec::new(), Vec::new()];
         for rep in 0..self.options.reps.max(1) {
             for turn in 0..2 {

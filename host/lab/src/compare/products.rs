@@ -90,7 +90,7 @@ impl<'e> Products<'e> {
         }
         let mut other = None;
         if let [_, _] = &libraries[..] {
-            let choice = choice::fastest(libraries.len(), |index, launches| {
+            let choice = choice::fastest(libraries.len(), products.len(), |index, launches| {
                 sample(comparer, launches, &products, |of_set| {
                     // SAFETY: the matrices are those of the kernel and of `outputs`, which live
                     // until `sample` has synchronised the stream.
@@ -161,13 +161,17 @@ fn by_cublaslt<'e>(
     let first = products[0];
     let alignments = cublaslt::alignments(products);
     let product = library.product(&first, alignments, workspace.bytes)?;
-    let choice = choice::fastest(product.algorithms(), |algorithm, launches| {
-        sample(comparer, launches, products, |of_set| {
-            // SAFETY: the matrices are those of the kernel and of the peer's outputs, which live
-            // until `sample` has synchronised the stream; the workspace is the comparer's.
-            unsafe { library.queue(&product, algorithm, of_set, workspace) }
-        })
-    })?;
+    let choice = choice::fastest(
+        product.algorithms(),
+        products.len(),
+        |algorithm, launches| {
+            sample(comparer, launches, products, |of_set| {
+                // SAFETY: the matrices are those of the kernel and of the peer's outputs, which live
+                // until `sample` has synchronised the stream; the workspace is the comparer's.
+                unsafe { library.queue(&product, algorithm, of_set, workspace) }
+            })
+        },
+    )?;
     let Some(Choice {
         best,
         best_ms,

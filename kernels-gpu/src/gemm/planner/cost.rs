@@ -306,15 +306,7 @@ impl TileCost {
             }
         }
         let wider = wider.expect("each kind of tiles has costs");
-        let cost = wider.between(narrower.unwrap_or(wider), columns);
-        let [_, bn, _] = config.tile;
-        match columns < bn {
-            true => TileCost {
-                k_tile: cost.k_tile * CHOSEN_WIDTH,
-                ..cost
-            },
-            false => cost,
-        }
+        wider.between(narrower.unwrap_or(wider), columns)
     }
 
     /// The cost of tiles of `columns` columns, from those of this width and of a narrower one.

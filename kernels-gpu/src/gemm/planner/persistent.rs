@@ -14,7 +14,6 @@ use crate::gemm::scheduler::fast_divmod::FastDivmod;
 use crate::gemm::scheduler::persistent::{self as scheduler, GROUP_M_ONE_WAVE, TileGrid, counters};
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::{OperandBoxes, SWIZZLED_ROWS};
-use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
 /// What the plan of a candidate is made from: thousands are compared, and one is planned.
@@ -293,7 +292,7 @@ impl Tile {
 
     /// Clocks of the GEMM.
     fn clocks(&self, grid: &PersistentGrid) -> f64 {
-        let [bm, _, bk] = self.config.tile;
+        let [.., bk] = self.config.tile;
         let [m, n, _] = self.problem.extents;
         let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
         let k_tile = self.k_tile_clocks(grid);
@@ -309,10 +308,6 @@ impl Tile {
             let k_tiles = f64::from(self.first_k_tiles(grid));
             main_loop += k_tiles * k_tile;
             clocks += self.reduction_clocks(grid);
-        }
-        if (bm + 1..MAX_ROWS).contains(&m) {
-            let absent = m.next_multiple_of(bm) - m;
-            main_loop += f64::from(self.k_tiles) * f64::from(absent) * cost::ABSENT_ROW;
         }
         let element_bytes = ROW_BYTES as f64 / f64::from(bk);
         let mut bytes = self.operand_bytes();
@@ -350,11 +345,11 @@ impl Tile {
         let [bm, bn] = self.tiles.tile();
         let [m, n, _] = self.problem.extents;
         let [share_b, share_a] = self.tiles.cluster().extents();
-        // An MN-major operand comes in boxes of BK columns, of which a tile may use a part.
+        // An MN-major operand comes in boxes of BK rows or columns, of which a tile may use a part.
         let [.., bk] = self.config.tile;
-        let loaded_n = match self.config.layouts[1] {
-            layout::K_MAJOR => n.min(bn),
-            _ => n.min(bn).next_multiple_of(bk),
+        let loaded = |side: usize, extent: u32| match self.config.layouts[side] {
+            layout::K_MAJOR => extent,
+            _ => extent.next_multiple_of(bk),
         };
         // Its tiles may begin inside of lines, where its rows do not.
         let element_bytes = ROW_BYTES as u64 / u64::from(bk);
@@ -362,7 +357,8 @@ impl Tile {
         if self.config.layouts[1] != layout::K_MAJOR {
             alignment[1] = alignment[1].min(cost::row_alignment(u64::from(bn) * element_bytes));
         }
-        let (rows, shares) = ([m.min(bm), loaded_n], [share_a, share_b]);
+        let rows = [loaded(0, m.min(bm)), loaded(1, n.min(bn))];
+        let shares = [share_a, share_b];
         let lines = |side: usize| {
             let share = cost::share_of_lines(shares[side], alignment[side]);
             f64::from(rows[side]) * cost::row_lines(alignment[side]) * share

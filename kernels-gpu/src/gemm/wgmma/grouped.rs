@@ -233,6 +233,7 @@ impl Group {
         // SAFETY: no MMA reads the stages yet by the contract, and the producer fills none. The
         // proxy fence and the barrier of the block order the stores before both.
         unsafe {
+            let stages = (stages, GroupStages::COUNT);
             stage::clear::<GroupStages>(stages, rows * ROW_BYTES..b, threads);
             let from = b + columns * ROW_BYTES;
             stage::clear::<GroupStages>(stages, from..b + BN * ROW_BYTES, threads);

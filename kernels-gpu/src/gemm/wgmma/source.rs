@@ -163,12 +163,11 @@ impl<E: Input + Copy, const A: i32, const B: i32> OperandSource for SS<E, A, B> 
 /// of the kernel with the next narrower ones. Those of 64 rows end at 96, since the kernel of 64
 /// columns has more stages.
 ///
-/// Tiles of 256 columns, whose accumulators take the most registers, are narrowed twice, with an
-/// MN-major B once, and with 16-bit elements of C not at all: `ptxas` would serialize the MMAs.
+/// Tiles of 256 columns, whose accumulators take the most registers, are narrowed once, and with
+/// 16-bit elements of C not at all: `ptxas` would serialize the MMAs.
 pub const fn narrowest<W: OperandSource, C>(consumers: usize, bn: usize) -> usize {
     match (consumers, bn) {
         _ if !W::CHOOSES_WIDTH => bn,
-        (_, 256) if size_of::<C>() == 4 && W::B_K_MAJOR => 224,
         (_, 256) if size_of::<C>() == 4 => 240,
         (2, 192) => 144,
         (1, 192) => 96,

@@ -103,18 +103,23 @@ pub struct StageCoord {
     pub slices: Option<[BoxSlice; 2]>,
 }
 
-/// Clears `bytes` of each stage. No TMA load may have filled these when the MMAs read them.
+/// Clears `bytes` of each stage, up to `count` of them. No TMA load may have filled these when the
+/// MMAs read them.
 ///
 /// # Safety
 /// All `threads` threads of the block execute it, and no other code uses these bytes meanwhile.
 /// `stages` is the first stage of a pipeline; `bytes` lie in a stage and begin and end at multiples
 /// of 16.
 #[inline(always)]
-pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>, threads: usize) {
+pub unsafe fn clear<R: Stages>(
+    (stages, count): (*mut u8, usize),
+    bytes: Range<usize>,
+    threads: usize,
+) {
     /// Bytes of a vector, which a thread stores at a time.
     const VECTOR: usize = size_of::<f32>() * 4;
     let mut of_stage = opaque(0);
-    while of_stage < R::COUNT {
+    while of_stage < R::COUNT.min(count) {
         let stage = stages.wrapping_add(of_stage * R::BYTES);
         let mut byte = bytes.start + thread::thread_idx_x() as usize * VECTOR;
         while byte < bytes.end {

@@ -12,7 +12,7 @@ use crate::gemm::epilogue::aligned;
 use crate::gemm::epilogue::output_elements::OutputElements;
 use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::epilogue::tma_source;
-use crate::gemm::epilogue::tma_store::TmaEpilogue;
+use crate::gemm::epilogue::tma_store::{TmaEpilogue, box_columns};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
 use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
@@ -24,7 +24,9 @@ use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::multicast::BlockInCluster;
 use crate::gemm::wgmma::source::{OperandSource, UnitTiles, narrowest};
-use crate::gemm::wgmma::stage::{self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM};
+use crate::gemm::wgmma::stage::{
+    self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, WindowMaps,
+};
 use core::marker::PhantomData;
 use core::num::Wrapping;
 use cuda_std::cluster;
@@ -180,6 +182,29 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         ([top, left], [a.of_tile(top), b.of_tile(left)])
     }
 
+    /// Prefetches the tensor maps, each of which the first TMA operation of it would wait for.
+    ///
+    /// # Safety
+    /// The maps are those of the launch.
+    #[inline(always)]
+    unsafe fn prefetch_maps<W: OperandSource, S: Accumulator>(&self) {
+        // SAFETY: the contract says that there are maps of A and of B, and where TMA stores C one
+        // of it. Where tiles end inside of an epilogue tile, there is one of its windows.
+        unsafe {
+            tma::prefetch_tensormap(&raw const (*self.maps).a);
+            tma::prefetch_tensormap(&raw const (*self.maps).b);
+            if self.scheduler.tma_store == 0 {
+                return;
+            }
+            tma::prefetch_tensormap(&raw const (*self.maps).c);
+            let of_box = box_columns(size_of::<C>()) as u32;
+            if W::CHOOSES_WIDTH && !self.columns::<W, S>().is_multiple_of(of_box) {
+                let maps = self.maps.cast::<WindowMaps>();
+                tma::prefetch_tensormap(&raw const (*maps).c_windows);
+            }
+        }
+    }
+
     /// Clears the rows of A and the columns of B that no box brings to the stages before the MMAs
     /// first read them. Returns whether there are any.
     ///
@@ -194,28 +219,31 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         if is_filled(least) {
             return false;
         }
-        // Where the first tile fills all of each stage, later ones read what is left of it.
-        let Some(unit) = self
-            .scheduler
-            .stream_k
-            .work_units(thread::block_idx_x())
-            .advance()
-        else {
+        // Opaque: what is computed of it here would else take registers in the main loop.
+        let block = opaque(thread::block_idx_x() as usize) as u32;
+        let mut work_units = self.scheduler.stream_k.work_units(block);
+        let Some(unit) = work_units.advance() else {
             return false;
         };
         let (_, boxes) = self.boxes_of(self.scheduler.tiles.coord(unit.tile));
+        let of_unit = boxes.map(|boxes| boxes.rows());
         let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
-        if is_filled(boxes.map(|boxes| boxes.rows()))
-            && stages_of_unit >= StageCountAuto::<S, CONSUMERS, true>::COUNT
-        {
+        // Further work units read stages that this one does not reach, and where it fills all of
+        // each stage, what is left of it.
+        let (filled, count) = match work_units.advance() {
+            Some(_) => (least, StageCountAuto::<S, CONSUMERS, true>::COUNT),
+            None => (of_unit, stages_of_unit),
+        };
+        if is_filled(of_unit) && stages_of_unit >= count {
             return false;
         }
-        let [rows, columns] = least.map(|least| least as usize * ROW_BYTES);
+        let [rows, columns] = filled.map(|rows| rows as usize * ROW_BYTES);
         let b = CONSUMERS * A_BYTES;
         let threads = threads(CONSUMERS * WM);
         // SAFETY: no TMA load and no MMA uses the stages yet, by the contract. The proxy fence and
         // the barrier behind it order the stores before both.
         unsafe {
+            let stages = (stages, count);
             stage::clear::<StageCountAuto<S, CONSUMERS, true>>(stages, rows..b, threads);
             // Boxes of an MN-major B come as a whole, and may have more columns than the tile.
             let end = match W::B_K_MAJOR {
@@ -475,8 +503,7 @@ pub(super) unsafe fn body<
                 wgmma::setmaxnreg_dec::<PRODUCER_REGISTERS>();
             }
             if warp == 0 && tma::elect_sync() {
-                tma::prefetch_tensormap(&raw const (*maps).a);
-                tma::prefetch_tensormap(&raw const (*maps).b);
+                this.prefetch_maps::<W, S>();
                 griddepcontrol::wait();
                 if W::is_left_out(arrays.1, params.k) {
                     return;

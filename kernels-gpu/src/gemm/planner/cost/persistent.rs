@@ -5,11 +5,11 @@ use super::{LaunchCost, ReductionCost, TileCost};
 /// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
 /// it reads, the reduction kernel the bytes of all splits.
 pub const PERSISTENT: LaunchCost = LaunchCost {
-    start: 3930.0,
-    last_block: ReductionCost::new(1810.0, 0.0, 11.9 / COLUMN_BYTES),
+    start: 4320.0,
+    last_block: ReductionCost::new(1350.0, 0.0, 18.1 / COLUMN_BYTES),
     alone: 1.0,
     uneven: 0.0,
-    kernel: ReductionCost::new(4850.0, 1364.0, 0.00075),
+    kernel: ReductionCost::new(3530.0, 1282.0, 0.00083),
     // Their own terms count what they load: see `BYTES_PER_CLOCK`.
     memory_bytes: f64::INFINITY,
     unaligned_bytes: f64::INFINITY,
@@ -17,12 +17,12 @@ pub const PERSISTENT: LaunchCost = LaunchCost {
 
 /// The reduction by blocks of a cluster, which read each other's shared memory. Each split is a
 /// round; the bytes are those that a block stores for the others.
-pub const CLUSTER: ReductionCost = ReductionCost::new(734.0, 582.0, 34.7 / COLUMN_BYTES);
+pub const CLUSTER: ReductionCost = ReductionCost::new(881.0, 306.0, 40.1 / COLUMN_BYTES);
 
 /// The reduction kernel of `wgmma` where its blocks fit beside those of the GEMM: they have started
 /// when it ends.
 pub const KERNEL_BESIDE: ReductionCost = ReductionCost {
-    start: 3420.0,
+    start: 980.0,
     ..PERSISTENT.kernel
 };
 
@@ -30,62 +30,38 @@ pub const KERNEL_BESIDE: ReductionCost = ReductionCost {
 const COLUMN_BYTES: f64 = 512.0;
 
 /// Clocks of the barrier of a multicast cluster.
-pub const CLUSTER_BARRIER: f64 = 819.0;
+pub const CLUSTER_BARRIER: f64 = 250.0;
 
 /// Clocks of a persistent grid's tail split besides its k-tiles: its block's prologue and its
 /// partial sums.
 pub const TAIL: f64 = 10_600.0;
 
 /// Bytes of A and B that come from device memory in a clock.
-pub const BYTES_PER_CLOCK: f64 = 2004.0;
+pub const BYTES_PER_CLOCK: f64 = 2350.0;
 
-/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole
-/// where A has fewer rows than the highest tiles.
-pub const ABSENT_ROW: f64 = 0.31;
-
-/// Persistent tiles of BM × BN in multicast clusters of these numbers of blocks, beside what the L2
-/// cache takes. Fitted, with the other costs of persistent kernels but the start of a launch, to
-/// 9,100 times on an H200 of 203 products of bf16 and TF32, 190 of them drawn at random; clusters
-/// do not change what an epilogue takes. Fitted to half of these, the planner's choice takes 1.031
-/// times as long for the other half as the fastest: a geometric mean.
+/// Persistent tiles of BM × BN in multicast clusters of these numbers of blocks or more, beside what
+/// the L2 cache takes. Fitted, with the other costs of persistent kernels, to 22,600 times on an
+/// H200 of 358 products of bf16, drawn at random, whose launches are CUDA graphs. Fitted to 153 of
+/// them, the planner's choice takes 1.025 times as long for the 205 others as the fastest, and the
+/// same the other way round: geometric means (1.037 and 1.045 with costs that were fitted to
+/// launches of streams, of products above 1 GFLOP).
 pub const WGMMA: &[TileCost] = &[
-    TileCost::of_columns([128, 256, 1], 4.09, 19.3),
-    TileCost::of_columns([128, 192, 1], 4.11, 20.6),
-    TileCost::of_columns([128, 128, 1], 4.14, 22.9),
-    TileCost::of_columns([128, 64, 1], 5.18, 24.4),
-    TileCost::of_columns([64, 192, 1], 1.99, 14.0),
-    TileCost::of_columns([64, 64, 1], 3.27, 16.6),
-    TileCost::of_columns([128, 256, 2], 4.10, 19.3),
-    TileCost::of_columns([128, 192, 2], 4.16, 20.6),
-    TileCost::of_columns([128, 128, 2], 4.16, 22.9),
-    TileCost::of_columns([128, 64, 2], 5.53, 24.4),
-    TileCost::of_columns([64, 192, 2], 2.32, 14.0),
-    TileCost::of_columns([64, 64, 2], 3.89, 16.6),
-    TileCost::of_columns([128, 256, 4], 4.00, 19.3),
-    TileCost::of_columns([128, 192, 4], 4.09, 20.6),
-    TileCost::of_columns([128, 128, 4], 4.09, 22.9),
-    TileCost::of_columns([128, 64, 4], 5.30, 24.4),
-    TileCost::of_columns([64, 192, 4], 2.24, 14.0),
-    TileCost::of_columns([64, 64, 4], 3.83, 16.6),
-    TileCost::of_columns([128, 256, 8], 4.00, 19.3),
-    TileCost::of_columns([128, 192, 8], 4.06, 20.6),
-    TileCost::of_columns([128, 128, 8], 4.11, 22.9),
-    TileCost::of_columns([128, 64, 8], 5.41, 24.4),
-    TileCost::of_columns([64, 192, 8], 2.24, 14.0),
-    TileCost::of_columns([64, 64, 8], 3.84, 16.6),
+    TileCost::of_columns([128, 256, 1], 4.10, 21.4),
+    TileCost::of_columns([128, 192, 1], 4.26, 22.3),
+    TileCost::of_columns([128, 128, 1], 4.19, 25.4),
+    TileCost::of_columns([128, 64, 1], 5.08, 29.5),
+    TileCost::of_columns([64, 192, 1], 1.75, 16.2),
+    TileCost::of_columns([64, 64, 1], 2.86, 15.3),
+    TileCost::of_columns([128, 64, 2], 5.66, 29.5),
+    TileCost::of_columns([64, 192, 2], 2.29, 16.2),
+    TileCost::of_columns([64, 64, 2], 3.74, 15.3),
 ];
-
-/// How many times as long a k-tile takes where a launch narrows a kernel's tiles. With it, and with
-/// the lines of tiles as [`share_of_lines`] and the alignment of their columns have them, the
-/// planner's choice takes 1.037 times as long as the fastest candidate of 40 products of multiples
-/// of 8 on an H200 (1.039 before), and 1.018 times of 24 of multiples of 64 (1.022).
-pub const CHOSEN_WIDTH: f64 = 1.02;
 
 /// What the L2 cache takes for elements of 2 and 4 bytes. Fitted with them.
 pub const L2: L2Cost = L2Cost {
-    lines_per_clock: 124.6,
-    missed: 3.7,
-    of_sm: 0.512,
+    lines_per_clock: 124.2,
+    missed: 2.28,
+    of_sm: 0.498,
 };
 
 /// Persistent tiles of elements of 8 bits: fitted to 1,000 times of 71 products of E4M3 on an H100.
@@ -149,9 +125,9 @@ pub fn row_alignment(pitch: u64) -> u32 {
 pub fn row_lines(alignment: u32) -> f64 {
     match alignment {
         128.. => 1.0,
-        64.. => 1.24,
-        32.. => 1.57,
-        _ => 2.37,
+        64.. => 1.37,
+        32.. => 1.54,
+        _ => 2.3,
     }
 }
 
@@ -159,7 +135,7 @@ pub fn row_lines(alignment: u32) -> f64 {
 /// load them together, and rows begin at multiples of `alignment` bytes.
 pub fn share_of_lines(blocks: u32, alignment: u32) -> f64 {
     /// Of what the others load, what each loads all the same where its boxes have parts of lines.
-    const OF_PARTS: f64 = 0.2;
+    const OF_PARTS: f64 = 0.07;
     let alone = 1.0 / f64::from(blocks);
     match alignment < LINE_BYTES {
         true => alone + OF_PARTS * (1.0 - alone),
