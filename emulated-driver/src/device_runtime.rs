@@ -1,7 +1,8 @@
-//! Functions of CUDA's device runtime, which is a library of machine code: those that kernels need
-//! without launching others, as PTX.
+//! Functions of CUDA's device runtime, which is a library of machine code, as PTX.
 
 use std::borrow::Cow;
+
+use crate::device_launch;
 
 /// Name and definition of each.
 const FUNCTIONS: [(&str, &str); 3] = [
@@ -98,6 +99,20 @@ pub(crate) fn with_device_runtime(text: &str) -> Cow<'_, str> {
         if text.contains(name) && is_only_declared(&text, name) {
             text.to_mut().push_str(definition);
         }
+    }
+    let launches = device_launch::functions()
+        .filter(|(name, _)| text.contains(name.as_str()) && is_only_declared(&text, name));
+    let launches: String = launches.map(|(_, definition)| definition).collect();
+    if !launches.is_empty() {
+        let heap = device_launch::HEAP.into_iter();
+        let heap = heap.filter(|(name, _)| {
+            launches.contains(&format!(" {name},")) && !is_only_declared(&text, name)
+        });
+        let heap: String = heap.map(|(_, declaration)| declaration).collect();
+        let text = text.to_mut();
+        text.push_str(&heap);
+        text.push_str(&device_launch::queue());
+        text.push_str(&launches);
     }
     text
 }

@@ -12,6 +12,7 @@ use ptx_emulator::{
 use crate::code::{Code, Result};
 use crate::context::Current;
 use crate::device::{EmulatedDevice, target_number};
+use crate::device_launch;
 use crate::device_runtime::with_device_runtime;
 use crate::link::limit_of;
 use crate::memory::of_memory_error;
@@ -32,6 +33,8 @@ const DEFAULT_SHARED: u32 = 48 << 10;
 pub(crate) struct LoadedModule {
     pub(crate) context: Handle,
     pub(crate) module: Module,
+    /// Whether its kernels launch others.
+    pub(crate) launches: bool,
     /// `CU_JIT_MAX_REGISTERS`: the emulator has as many as it needs, and reports at most these.
     max_registers: Option<u32>,
     functions: Mutex<HashMap<String, Handle>>,
@@ -113,6 +116,7 @@ pub(crate) fn load(
     }
     Ok(current.driver.modules.insert(LoadedModule {
         context: current.handle,
+        launches: text.contains(device_launch::QUEUE),
         module,
         max_registers: max_registers.or_else(|| limit_of(&text)),
         functions: Mutex::default(),
@@ -314,7 +318,7 @@ impl Function {
     }
 }
 
-/// Runs a kernel, as the options say. What it does wrong is the context's error from now on, and
+/// Runs one grid, as the options say. What it does wrong is the context's error from now on, and
 /// the launch itself succeeds, as on a GPU; standard error gets a line.
 ///
 /// # Errors
@@ -381,8 +385,8 @@ pub(crate) fn run(
 /// What to add to the line of a fault: CUDA's device runtime is a library of machine code.
 fn hint(kind: &FaultKind) -> &'static str {
     match kind {
-        FaultKind::ExternalCall(name) if name.starts_with("cuda") => {
-            "; kernels that launch kernels need CUDA's device runtime, which is machine code"
+        FaultKind::ExternalCall(name) if name.trim_start_matches('_').starts_with("cuda") => {
+            "; it is of CUDA's device runtime, which is machine code"
         }
         _ => "",
     }

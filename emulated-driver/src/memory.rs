@@ -286,10 +286,11 @@ impl Driver {
         freed.map_err(|error| of_memory_error(&error))
     }
 
+    /// Frees what belongs to a context. Mappings belong to none: they stay until they are unmapped.
     pub(crate) fn free_all_of(&self, context: Handle) {
         let mut allocations = lock(&self.allocations);
         allocations.of_address.retain(|_, one| {
-            let keep = one.context != context;
+            let keep = one.context != context || one.kind == Kind::Virtual;
             if !keep {
                 // What is not there any more needs no freeing.
                 _ = self.free_storage(one);

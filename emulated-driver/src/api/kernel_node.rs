@@ -13,7 +13,8 @@ use crate::arguments::{Values, args_of};
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
 use crate::graph::{NodeKind, Operation};
-use crate::launch::{self, Function};
+use crate::grids;
+use crate::launch::Function;
 use crate::pointer::{Host, In, Out};
 use crate::state::{Handle, lock};
 
@@ -75,7 +76,7 @@ pub(super) fn operation(
     });
     let own = copy.clone();
     let args: Args = args_of(&copy.values);
-    let work = move || launch::run(&own.current, &own.function, &own.config, &args);
+    let work = move || grids::run(&own.current, &own.function, &own.config, &args);
     Operation {
         params: Some(copy),
         ..Operation::new(NodeKind::Kernel, Arc::new(work))

@@ -9,7 +9,8 @@ use super::kernel_node;
 use crate::arguments::{Values, args_of};
 use crate::code::{Code, Result};
 use crate::context::Current;
-use crate::launch::{self, Function};
+use crate::grids;
+use crate::launch::Function;
 use crate::pointer::{Host, In};
 use crate::state::Handle;
 use crate::stream;
@@ -63,7 +64,7 @@ pub(super) fn submit_launch(
     check(&current, &function, &config)?;
     let values = values(&function)?;
     match captured {
-        None => launch::run(&current, &function, &config, &args_of(&values)),
+        None => grids::run(&current, &function, &config, &args_of(&values)),
         Some(captured) => {
             let driver = current.driver;
             let kernel = (handle, function);

@@ -75,6 +75,7 @@ mod captures;
 mod child_graphs;
 mod contexts;
 mod cooperative;
+mod device_launches;
 mod errors;
 mod graph_memory;
 mod graphs;

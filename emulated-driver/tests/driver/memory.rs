@@ -66,6 +66,7 @@ fn the_limit_of_the_device_heap_counts() {
     assert_ne!(block, [0; 2]);
     // The heap is there now.
     assert_eq!(call!(cuCtxSetLimit(2 => c_uint, 8 << 20 => usize)), 1);
+    super::device_launches::memory_of_the_device_heap_is_passed_on();
 }
 
 #[test]

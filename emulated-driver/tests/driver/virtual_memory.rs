@@ -95,3 +95,29 @@ fn mappings_side_by_side_are_one_memory_and_aliases_the_same() {
         0
     );
 }
+
+/// As a program does that ends: the context first, and then its mappings.
+#[test]
+fn mappings_outlive_the_context_that_made_them() {
+    let own = context();
+    let mut address = 0;
+    let to: *mut u64 = &mut address;
+    let reserved = call!(cuMemAddressReserve(
+        to => *mut u64, GRANULE => usize, 0 => usize, 0 => u64, 0 => u64
+    ));
+    assert_eq!(reserved, 0);
+    // SAFETY: the pointer is to a local variable.
+    let address = unsafe { to.read() };
+    let (code, handle) = create(GRANULE);
+    assert_eq!((code, map(address, GRANULE, 0, handle)), (0, 0));
+    assert_eq!(set_access(address, GRANULE, 3), 0);
+    assert_eq!(upload(address, &[1, 2, 3]), 0);
+    assert_eq!(call!(cuCtxDestroy_v2(own => Handle)), 0);
+    context();
+    let mut values = vec![0; 3];
+    assert_eq!(download(address, &mut values), 0);
+    assert_eq!(values, [1, 2, 3]);
+    assert_eq!(call!(cuMemUnmap(address => u64, GRANULE => usize)), 0);
+    assert_eq!(call!(cuMemAddressFree(address => u64, GRANULE => usize)), 0);
+    assert_eq!(call!(cuMemRelease(handle => u64)), 0);
+}

@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Address, CopyLanes, Op, RowPacking, Space, TensorA, TensorAction, TensorCopy,
+    Address, CopyLanes, Op, ReduceMode, RowPacking, Space, TensorA, TensorAction, TensorCopy,
     TensorInstruction, TensorKind, TensorMma, TensorMove, TensorShape, Terminator,
 };
 use ptx_syntax::ast::{Operand, Type};
@@ -46,9 +46,11 @@ impl Builder<'_, '_> {
     }
 
     /// `wait::ld`, `wait::st`, `fence::before_thread_sync` and `fence::after_thread_sync`. Loads
-    /// and stores are complete when they are issued; an mbarrier tells of other operations.
+    /// and stores are executed when they are issued, so that a wait is for sanitizers alone; an
+    /// mbarrier tells of other operations.
     fn tensor_order(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let waits = mods.take("wait::ld") || mods.take("wait::st");
+        let stores = mods.take("wait::st");
+        let waits = stores || mods.take("wait::ld");
         let known = match waits {
             true => is_collective(&mut mods),
             false => {
@@ -58,6 +60,9 @@ impl Builder<'_, '_> {
         mods.finish()?;
         if !known || !operands.is_empty() {
             return Err(Failure::Unknown);
+        }
+        if waits {
+            return self.end_in_tensor(TensorAction::Wait { stores }, false);
         }
         self.emit(Op::Nothing);
         Ok(())
@@ -98,7 +103,8 @@ impl Builder<'_, '_> {
         self.end_in_tensor(action, pair)
     }
 
-    /// `ld.sync.aligned.shape.num[.pack::16b].b32 r, [address][, half]` and
+    /// `ld.sync.aligned.shape.num[.pack::16b].b32 r, [address][, half]`,
+    /// `ld.red.sync.aligned.shape.num.op[.abs][.NaN].type r, reduced, [address]` and
     /// `st.sync.aligned.shape.num[.unpack::16b].b32 [address][, half], r`
     fn tensor_move(
         &mut self,
@@ -106,11 +112,10 @@ impl Builder<'_, '_> {
         mut mods: Modifiers<'_>,
         operands: &[Operand],
     ) -> Outcome {
-        if mods.take("red") {
-            return Err(Failure::refused(
-                "loads from tensor memory with a reduction (tcgen05.ld.red) are not emulated",
-            ));
-        }
+        let reduction = match !stores && mods.take("red") {
+            true => Some(take_reduction(&mut mods)?),
+            false => None,
+        };
         let packs = mods.take(if stores { "unpack::16b" } else { "pack::16b" });
         let known = is_collective(&mut mods);
         let shape = mods.take_first(take_shape).ok_or(Failure::Unknown)?;
@@ -119,8 +124,21 @@ impl Builder<'_, '_> {
             (times.is_power_of_two() && times <= 128).then_some(times)
         });
         let times = times.ok_or(Failure::Unknown)?;
-        let has_type = mods.take("b32");
+        let has_type = reduction.is_some() || mods.take("b32");
         mods.finish()?;
+        if reduction.is_some() && (shape != TensorShape::Lanes32 || times == 1 || packs) {
+            return Err(Failure::refused(
+                "tcgen05.ld.red of other shapes than .32x32b is not emulated",
+            ));
+        }
+        let (operands, reduced) = match (operands, reduction) {
+            ([registers, reduced, address], Some(mode)) => {
+                let reduced = self.reg32_destination(reduced)?;
+                (&[*registers, *address][..], Some((mode, reduced)))
+            }
+            (_, Some(_)) => return Err("wrong number of operands".into()),
+            (operands, None) => (operands, None),
+        };
         let (address, half, registers) = match (stores, operands) {
             (false, [registers, address, half @ ..]) => (address, half, registers),
             (true, [address, half @ .., registers]) => (address, half, registers),
@@ -162,6 +180,7 @@ impl Builder<'_, '_> {
             shape,
             packs,
             registers: all,
+            reduces: reduced,
         };
         self.end_in_tensor(TensorAction::Move(moved), false)
     }
@@ -294,13 +313,15 @@ impl Builder<'_, '_> {
         if !disabled.is_empty() && disabled.len() != if pair { 8 } else { 4 } {
             return Err("a mask of lanes has four registers for each block".into());
         }
+        let (zero_columns, rest) = match rest {
+            [keep, mask] if stationary => (
+                Some(self.reg64(mask, Type::B64)?),
+                std::slice::from_ref(keep),
+            ),
+            rest => (None, rest),
+        };
         let (keep, scale) = match rest {
             [keep] => (keep, 0),
-            [_, _] if stationary => {
-                return Err(Failure::refused(
-                    "tcgen05.mma.ws with a zero-column mask is not emulated",
-                ));
-            }
             [keep, Operand::Integer(scale @ 0..=15)]
                 if matches!(kind, TensorKind::F16 | TensorKind::Tf32) =>
             {
@@ -323,6 +344,7 @@ impl Builder<'_, '_> {
             scales,
             metadata,
             stationary,
+            zero_columns,
         };
         self.end_in_tensor(TensorAction::Mma(Box::new(product)), pair)
     }
@@ -348,6 +370,32 @@ impl Builder<'_, '_> {
 /// `.sync.aligned`
 fn is_collective(mods: &mut Modifiers<'_>) -> bool {
     [mods.take("sync"), mods.take("aligned")] == [true; 2]
+}
+
+/// The operation and type of `ld.red`.
+fn take_reduction(mods: &mut Modifiers<'_>) -> Result<ReduceMode, Failure> {
+    let greatest = match (mods.take("max"), mods.take("min")) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => return Err(Failure::Unknown),
+    };
+    let magnitudes = mods.take("abs");
+    let nan_wins = mods.take("NaN");
+    let float = ReduceMode::Float {
+        greatest,
+        magnitudes,
+        nan_wins,
+    };
+    let types = (mods.take("f32"), mods.take("u32"), mods.take("s32"));
+    Ok(match (types, greatest) {
+        ((true, false, false), _) => float,
+        _ if magnitudes || nan_wins => return Err(Failure::Unknown),
+        ((false, true, false), true) => ReduceMode::MaxUnsigned,
+        ((false, true, false), false) => ReduceMode::MinUnsigned,
+        ((false, false, true), true) => ReduceMode::MaxSigned,
+        ((false, false, true), false) => ReduceMode::MinSigned,
+        _ => return Err(Failure::Unknown),
+    })
 }
 
 /// Whether a pair of blocks is named.

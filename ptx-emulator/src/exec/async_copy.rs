@@ -5,7 +5,7 @@
 //! completes its phase. A kernel that forgets to wait reads the old contents, and observers see the
 //! store where it happens.
 
-use super::run::{Outcome, Run};
+use super::run::{Outcome, RawFault, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::ir::{AccessKind, Space};
@@ -116,17 +116,12 @@ impl<O: EventSink> Run<'_, '_, O> {
             );
         }
         let mut data = Box::new([[0u32; WORDS]; LANES]);
+        let mut near = 0;
         for lane in lanes(mask) {
             self.check(Space::Shared, to[lane], copy.bytes, AccessKind::Store, lane)?;
-            let bytes = source_bytes[lane];
-            if bytes == 0 {
-                continue;
-            }
-            self.check_copied(from[lane], bytes, copy.bytes, lane)?;
-            for at in 0..bytes {
-                let address = from[lane] + u64::from(at);
-                let byte = self.read_memory(Space::Global, address, 1, lane, false);
-                data[lane][at as usize / 4] |= (byte as u32) << (8 * (at % 4));
+            let read = source_bytes[lane];
+            if read != 0 {
+                data[lane] = self.copied(from[lane], (read, copy.bytes), lane, &mut near)?;
             }
         }
         let (kind, progress) = (AccessKind::Store, Progress::Issued);
@@ -142,16 +137,42 @@ impl<O: EventSink> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// Checks the source of a copy, which is aligned to the size of the whole copy.
-    fn check_copied(&self, address: u64, read: u32, bytes: u32, lane: usize) -> Outcome {
+    /// What a lane reads, at an address that is aligned to the size of the whole copy. `near` is
+    /// the allocation to look at first.
+    fn copied(
+        &self,
+        address: u64,
+        (read, bytes): (u32, u32),
+        lane: usize,
+        near: &mut u32,
+    ) -> Result<[u32; WORDS], Box<RawFault>> {
+        let mut data = [0; WORDS];
         if !address.is_multiple_of(u64::from(bytes)) {
-            return self.check(Space::Global, address, bytes, AccessKind::Load, lane);
+            self.check(Space::Global, address, bytes, AccessKind::Load, lane)?;
         }
+        if let Some(allocation) = self.launch.allocation_near(near, address, read.into()) {
+            let first = (address - allocation.base) as usize;
+            for (at, word) in (0..read as usize).step_by(4).zip(&mut data) {
+                let rest = (read as usize - at).min(4);
+                *word = match rest {
+                    3 => {
+                        let low = allocation.read(first + at, 2);
+                        let high = allocation.read(first + at + 2, 1);
+                        low as u32 | (high as u32) << 16
+                    }
+                    rest => allocation.read(first + at, rest as u32) as u32,
+                };
+            }
+            return Ok(data);
+        }
+        // The first byte that is not there is the one that is reported.
         for at in 0..read {
             let address = address + u64::from(at);
             self.check(Space::Global, address, 1, AccessKind::Load, lane)?;
+            let byte = self.read_memory(Space::Global, address, 1, lane, false);
+            data[at as usize / 4] |= (byte as u32) << (8 * (at % 4));
         }
-        Ok(())
+        Ok(data)
     }
 
     pub(super) fn async_commit(&mut self, mask: u32) {

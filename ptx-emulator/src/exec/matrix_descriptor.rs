@@ -26,15 +26,18 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// That of `wgmma`.
-    pub(super) fn new(bits: u64, across: bool) -> Self {
+    /// That of `wgmma`, or what is wrong with it.
+    pub(super) fn new(bits: u64, across: bool) -> Result<Self, String> {
         let swizzle = match bits >> 62 {
             0 => TensorSwizzle::None,
             1 => TensorSwizzle::Bytes128,
             2 => TensorSwizzle::Bytes64,
             _ => TensorSwizzle::Bytes32,
         };
-        Self::of(bits, swizzle, across)
+        if bits >> 49 & 7 != 0 && swizzle != TensorSwizzle::None {
+            return Err(with_base_offset(bits));
+        }
+        Ok(Self::of(bits, swizzle, across))
     }
 
     /// That of `tcgen05`, or what is wrong with it.
@@ -45,13 +48,9 @@ impl Descriptor {
                 "a matrix descriptor {bits:#018x}, whose bits 46 to 48 are {fixed}: they must be 1"
             ));
         }
-        if base != 0 || mode != 0 {
-            let what = match base {
-                0 => "absolute leading dimension",
-                _ => "matrix base offset",
-            };
+        if mode != 0 {
             return Err(format!(
-                "a matrix descriptor {bits:#018x} with {what} is not supported"
+                "a matrix descriptor {bits:#018x} with absolute leading dimension is not supported"
             ));
         }
         let swizzle = match bits >> 61 {
@@ -67,6 +66,10 @@ impl Descriptor {
                 ));
             }
         };
+        // Without a swizzle there is no pattern that the offset moves.
+        if base != 0 && swizzle != TensorSwizzle::None {
+            return Err(with_base_offset(bits));
+        }
         Ok(Self::of(bits, swizzle, across))
     }
 
@@ -116,6 +119,11 @@ impl Descriptor {
         let first = usize::try_from(at / 4).ok()?;
         words.get(first..first.checked_add(4)?)?.first_chunk()
     }
+}
+
+/// A pattern of a swizzle that does not begin where its size says.
+fn with_base_offset(bits: u64) -> String {
+    format!("a matrix descriptor {bits:#018x} with matrix base offset is not supported")
 }
 
 /// How elements lie in a chunk.

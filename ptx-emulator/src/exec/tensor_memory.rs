@@ -12,6 +12,7 @@ mod moves;
 mod product;
 mod queue;
 mod shape;
+mod unfinished;
 
 use std::collections::VecDeque;
 
@@ -29,6 +30,7 @@ use crate::ir::{
 use crate::observer::EventSink;
 use columns::{Columns, TensorAddress};
 use queue::{Issued, Reads};
+use unfinished::UnfinishedMove;
 
 /// The tensor memory of a block, and what has been issued on it.
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ pub(super) struct TensorMemory {
     queue: VecDeque<Issued>,
     /// What executed operations have read, and no commit has signalled.
     done: Vec<Reads>,
+    /// Loads and stores that no wait has followed; for observers.
+    moves: Vec<UnfinishedMove>,
 }
 
 /// A fault of a lane.
@@ -89,6 +93,13 @@ impl<O: EventSink> Worker<'_, '_, O> {
             TensorAction::Move(moved) => {
                 self.whole_warp(mask)?;
                 self.move_words(index, at, moved, info)?;
+            }
+            TensorAction::Wait { stores } => {
+                self.whole_warp(mask)?;
+                if let Some(tensor) = &mut self.tensor {
+                    let moves = &mut tensor.moves;
+                    moves.retain(|moved| (moved.warp, moved.stores) != (index, *stores));
+                }
             }
             _ => self.issue(index, at, instruction, info)?,
         }
@@ -235,8 +246,9 @@ impl<O: EventSink> Worker<'_, '_, O> {
     fn move_words(&mut self, index: usize, at: usize, moved: &TensorMove, info: u32) -> Outcome {
         let addresses = self.tensor_addresses(index, at, &moved.address);
         let place = TensorAddress::of(self.uniform(&addresses)?);
+        let place = moves::in_quarter(place, index as u32);
         if O::ASYNC_ACCESSES {
-            self.observe_unfinished(index, moved, place, info);
+            self.observe_move(index, moved, place, info);
         }
         let split = self.warps[index].splits[at];
         let frame = self.warps[index].frames[split.frame as usize];

@@ -7,20 +7,23 @@ use crate::texture::{AddressMode, Filter, Image, ImageKind, Sampler};
 const WEIGHT_STEPS: f64 = 256.0;
 
 /// The texels of one access: the address, or none for the border, and the weight.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Taps {
-    taps: [(Option<u64>, f64); 8],
+    taps: [(Option<u64>, f64); Taps::MAX],
     count: usize,
 }
 
 impl Taps {
+    /// The corners of a cube of texels.
+    pub(super) const MAX: usize = 8;
+
     pub(super) fn all(&self) -> &[(Option<u64>, f64)] {
         &self.taps[..self.count]
     }
 
     fn empty() -> Self {
         Taps {
-            taps: [(None, 0.0); 8],
+            taps: [(None, 0.0); Taps::MAX],
             count: 0,
         }
     }

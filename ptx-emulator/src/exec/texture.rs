@@ -179,31 +179,28 @@ impl<O: EventSink> Run<'_, '_, O> {
     ) -> Outcome {
         let first = mask.trailing_zeros() as usize % LANES;
         check_kind(texture.levels[0].kind, op.kind, first)?;
-        let mut parts = Vec::new();
+        if O::ACCESSES {
+            let mut all = Vec::new();
+            for lane in lanes(mask) {
+                let (level, next, weight) = self.levels(op, texture, lane);
+                let next = (weight != 0.0).then_some(next);
+                all.extend([Some(level), next].into_iter().flatten().map(|level| {
+                    let image = texture.levels[level];
+                    (
+                        lane,
+                        image,
+                        self.taps_of(op, (&image, &texture.sampler), lane),
+                    )
+                }));
+            }
+            self.observe_taps(&all);
+        }
+        let mut near = 0;
         for lane in lanes(mask) {
             let (level, next, weight) = self.levels(op, texture, lane);
-            let one = |level: usize| {
-                let image = &texture.levels[level];
-                (image, self.taps_of(op, (image, &texture.sampler), lane))
-            };
-            parts.push((
-                lane,
-                one(level),
-                (weight != 0.0).then(|| (one(next), weight)),
-            ));
-        }
-        let all = parts.iter().flat_map(|(lane, first, second)| {
-            let second = second.as_ref().map(|(second, _)| (*lane, second));
-            std::iter::once((*lane, first)).chain(second)
-        });
-        let all: Vec<(usize, Image, Taps)> = all
-            .map(|(lane, (image, taps))| (lane, **image, taps.clone()))
-            .collect();
-        self.observe_taps(&all);
-        for (lane, (image, first), second) in parts {
-            let mut texel = self.filtered(image, &texture.sampler, &first, lane)?;
-            if let Some(((image, taps), weight)) = second {
-                let next = self.filtered(image, &texture.sampler, &taps, lane)?;
+            let mut texel = self.filtered(op, (texture, level), lane, &mut near)?;
+            if weight != 0.0 {
+                let next = self.filtered(op, (texture, next), lane, &mut near)?;
                 for (channel, next) in texel.iter_mut().zip(next) {
                     let value = |bits| f64::from(f32::from_bits(bits));
                     let mean = value(*channel) * (1.0 - weight) + value(next) * weight;
@@ -234,10 +231,11 @@ impl<O: EventSink> Run<'_, '_, O> {
         });
         let all: Vec<(usize, Image, Taps)> = all.collect();
         self.observe_taps(&all);
+        let mut near = 0;
         for (lane, _, taps) in all {
             let mut texel = [0; 4];
             for (value, &(address, _)) in texel.iter_mut().zip(taps.all()) {
-                let channels = self.texel(&image, &texture.sampler, address, lane)?;
+                let channels = self.texel((&image, &texture.sampler), address, lane, &mut near)?;
                 *value = channels[component];
             }
             self.write_texel(op, result, texel, lane);
@@ -273,32 +271,34 @@ impl<O: EventSink> Run<'_, '_, O> {
         }
     }
 
-    /// The weighted sum of texels, or the one texel as it is.
+    /// Of a level the weighted sum of texels, or the one texel as it is.
     fn filtered(
         &self,
-        image: &Image,
-        sampler: &Sampler,
-        taps: &Taps,
+        op: &TextureOp,
+        (texture, level): (&Texture, usize),
         lane: usize,
+        near: &mut u32,
     ) -> Result<[u32; 4], Box<RawFault>> {
+        let image = (&texture.levels[level], &texture.sampler);
+        let taps = self.taps_of(op, image, lane);
         if let &[(address, _)] = taps.all() {
-            return self.texel(image, sampler, address, lane);
+            return self.texel(image, address, lane, near);
         }
-        let mut terms = Vec::with_capacity(taps.all().len());
-        for &(address, weight) in taps.all() {
-            terms.push((self.texel(image, sampler, address, lane)?, weight));
+        let mut terms = [([0; 4], 0.0); Taps::MAX];
+        for (term, &(address, weight)) in terms.iter_mut().zip(taps.all()) {
+            *term = (self.texel(image, address, lane, near)?, weight);
         }
-        Ok(weighted(&terms))
+        Ok(weighted(&terms[..taps.all().len()]))
     }
 
     /// The channels of the texel at an address, or of the border: f32 where the sampler reads
-    /// floats, else integers.
+    /// floats, else integers. `near` is the allocation to look at first.
     fn texel(
         &self,
-        image: &Image,
-        sampler: &Sampler,
+        (image, sampler): (&Image, &Sampler),
         address: Option<u64>,
         lane: usize,
+        near: &mut u32,
     ) -> Result<[u32; 4], Box<RawFault>> {
         let reads_floats = reads_floats(image, sampler);
         let Some(address) = address else {
@@ -308,15 +308,21 @@ impl<O: EventSink> Run<'_, '_, O> {
             }));
         };
         let bytes = image.format.bytes();
+        let places = (0..u64::from(image.channels)).map(|at| address + at * u64::from(bytes));
+        let found = self
+            .launch
+            .allocation_near(near, address, image.texel_bytes().into());
         let mut channels = [0; 4];
-        for (at, channel) in channels
-            .iter_mut()
-            .enumerate()
-            .take(image.channels as usize)
-        {
-            let address = address + at as u64 * u64::from(bytes);
-            self.check(Space::Global, address, bytes, AccessKind::Load, lane)?;
-            let bits = self.read_memory(Space::Global, address, bytes, lane, false);
+        for (at, (channel, address)) in channels.iter_mut().zip(places).enumerate() {
+            let bits = match found {
+                Some(allocation) if address.is_multiple_of(bytes.into()) => {
+                    allocation.read((address - allocation.base) as usize, bytes)
+                }
+                _ => {
+                    self.check(Space::Global, address, bytes, AccessKind::Load, lane)?;
+                    self.read_memory(Space::Global, address, bytes, lane, false)
+                }
+            };
             *channel = channel_value(image.format, sampler, bits, at);
         }
         Ok(channels)

@@ -164,6 +164,14 @@ fn is_nan(bits: u32) -> bool {
 
 pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Reg32, from: Reg32, mask: u32) {
     let values = r.regs32[from.0 as usize];
+    let result = reduced(mode, lanes(mask).map(|lane| values[lane]));
+    for lane in lanes(mask) {
+        r.regs32[to.0 as usize][lane] = result.unwrap_or(0);
+    }
+}
+
+/// One value of several.
+pub(super) fn reduced(mode: ReduceMode, values: impl Iterator<Item = u32>) -> Option<u32> {
     let combine = |a: u32, b: u32| match mode {
         ReduceMode::Add => a.wrapping_add(b),
         ReduceMode::And => a & b,
@@ -177,17 +185,14 @@ pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Reg32, from: R
         ReduceMode::Float { greatest: true, .. } => max32(a, b),
         ReduceMode::Float { .. } => min32(a, b),
     };
-    let value = |lane: usize| match mode {
-        ReduceMode::Float { .. } if is_nan(values[lane]) => NAN32,
+    let value = |value: u32| match mode {
+        ReduceMode::Float { .. } if is_nan(value) => NAN32,
         ReduceMode::Float {
             magnitudes: true, ..
-        } => values[lane] & !(1 << 31),
-        _ => values[lane],
+        } => value & !(1 << 31),
+        _ => value,
     };
-    let result = lanes(mask).map(value).reduce(combine);
-    for lane in lanes(mask) {
-        r.regs32[to.0 as usize][lane] = result.unwrap_or(0);
-    }
+    values.map(value).reduce(combine)
 }
 
 /// The lowest lane is elected.

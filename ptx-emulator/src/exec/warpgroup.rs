@@ -18,7 +18,7 @@ use super::vector::LANES;
 use super::warp::{State, Warp};
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{AccessKind, MatrixInputs, Space, Terminator, Wgmma, WgmmaA};
+use crate::ir::{AccessKind, MatrixInputs, Reg64, Space, Terminator, Wgmma, WgmmaA};
 use crate::observer::{Event, EventSink, Issuer, Progress};
 use std::ops::Range;
 
@@ -87,14 +87,12 @@ impl<O: EventSink> Run<'_, '_, O> {
                 rows
             }
             WgmmaA::Shared { descriptor, across } => {
-                let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
-                let operand = Descriptor::new(bits, *across);
+                let operand = self.descriptor(*descriptor, *across)?;
                 let rows = (ROWS as u64 * warp, ROWS as u64);
                 self.load_operand((product.inputs, depth), operand, rows, &mut chunks)?
             }
         };
-        let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
-        let operand = Descriptor::new(bits, product.across_b);
+        let operand = self.descriptor(product.b, product.across_b)?;
         let columns = (0, product.columns.into());
         let elements = (product.inputs_b, depth_of_b);
         let b = self.load_operand(elements, operand, columns, &mut chunks)?;
@@ -132,14 +130,21 @@ impl<O: EventSink> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// The one value of all lanes.
-    fn uniform(&self, values: [u64; LANES]) -> Result<u64, Box<RawFault>> {
-        match values.iter().position(|value| *value != values[0]) {
-            None => Ok(values[0]),
-            Some(lane) => Err(Box::new(RawFault {
-                kind: FaultKind::BadTensor("lanes give different matrix descriptors".to_string()),
+    /// The matrix descriptor that all lanes have.
+    fn descriptor(&self, reg: Reg64, across: bool) -> Result<Descriptor, Box<RawFault>> {
+        let values = self.r.regs64[reg.0 as usize];
+        let wrong = |message: String, lane: usize| {
+            Box::new(RawFault {
+                kind: FaultKind::BadTensor(message),
                 lane: Some(lane),
-            })),
+            })
+        };
+        match values.iter().position(|value| *value != values[0]) {
+            None => Descriptor::new(values[0], across).map_err(|message| wrong(message, 0)),
+            Some(lane) => {
+                let message = "lanes give different matrix descriptors".to_string();
+                Err(wrong(message, lane))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tensor memory and the MMAs on it: `tcgen05`.
 
-use super::{Address, MatrixInputs, Predicate, Reg32, Reg64, RowPacking};
+use super::{Address, MatrixInputs, Predicate, ReduceMode, Reg32, Reg64, RowPacking};
 
 /// A `tcgen05` instruction. An address of tensor memory is a number of 32 bits: the lane in the
 /// upper half, the column in the lower one.
@@ -27,6 +27,10 @@ pub(crate) enum TensorAction {
     /// `relinquish_alloc_permit`.
     Relinquish,
     Move(TensorMove),
+    /// `wait::ld`, or `wait::st` where it is of stores: the warp's moves are complete.
+    Wait {
+        stores: bool,
+    },
     /// `commit`: arrives at an mbarrier when what the thread has issued is complete.
     Commit {
         barrier: Address,
@@ -46,6 +50,16 @@ pub(crate) struct TensorMove {
     /// `.pack::16b` and `.unpack::16b`: a register holds the low halves of two columns.
     pub packs: bool,
     pub registers: Vec<Reg32>,
+    /// `.red`: what one value of each lane's registers goes to.
+    pub reduces: Option<(ReduceMode, Reg32)>,
+}
+
+impl TensorMove {
+    /// What a load writes.
+    fn destinations(&mut self) -> Vec<&mut Reg32> {
+        let reduced = self.reduces.iter_mut().map(|(_, reduced)| reduced);
+        self.registers.iter_mut().chain(reduced).collect()
+    }
 }
 
 /// What one repetition of a move has in each of its lanes of tensor memory.
@@ -110,6 +124,8 @@ pub(crate) struct TensorMma {
     pub metadata: Option<Address>,
     /// `.ws`: the weights stay.
     pub stationary: bool,
+    /// `.ws`: which columns of B count as zero.
+    pub zero_columns: Option<Reg64>,
 }
 
 /// A of `tcgen05.mma`.
@@ -197,20 +213,21 @@ impl TensorInstruction {
                     doubles.push(descriptor);
                 }
                 doubles.push(&mut product.b);
+                doubles.extend(&mut product.zero_columns);
                 words.push(&mut product.shape);
                 words.extend(&mut product.disabled);
                 predicates.push(&mut product.keep);
             }
-            TensorAction::Move(_) | TensorAction::Relinquish => {}
+            TensorAction::Move(_) | TensorAction::Wait { .. } | TensorAction::Relinquish => {}
         }
         (words, doubles, predicates)
     }
 
     /// The registers that are written.
-    pub(crate) fn destinations(&mut self) -> &mut [Reg32] {
+    pub(crate) fn destinations(&mut self) -> Vec<&mut Reg32> {
         match &mut self.action {
-            TensorAction::Move(moved) if !moved.stores => &mut moved.registers,
-            _ => &mut [],
+            TensorAction::Move(moved) if !moved.stores => moved.destinations(),
+            _ => Vec::new(),
         }
     }
 
@@ -236,7 +253,9 @@ impl TensorInstruction {
                 all.extend(metadata);
                 all
             }
-            TensorAction::Free { .. } | TensorAction::Relinquish => Vec::new(),
+            TensorAction::Free { .. } | TensorAction::Wait { .. } | TensorAction::Relinquish => {
+                Vec::new()
+            }
         }
     }
 }

@@ -73,6 +73,14 @@ impl Module {
         kernels.map(|function| function.name.of(&self.0.text))
     }
 
+    /// The name of the kernel at an address that the module's code takes, as that of a kernel which
+    /// another one is to launch.
+    pub fn kernel_name_at(&self, address: u64) -> Option<&str> {
+        let index = crate::address_space::function_at(address)?;
+        let function = self.0.tree.functions.get(index).filter(|f| is_kernel(f))?;
+        Some(function.name.of(&self.0.text))
+    }
+
     /// `.version`: (major, minor).
     pub fn version(&self) -> (u32, u32) {
         self.0.tree.version

@@ -201,12 +201,14 @@ pub enum Event<'a> {
         /// Address of the mbarrier, as in [`Event::PhaseComplete`].
         address: u64,
     },
-    /// A warp moves words from or to tensor memory while an asynchronous operation on them, which a
-    /// thread has issued, is not complete.
+    /// A thread moves words from or to tensor memory, or issues an operation on them, while another
+    /// operation on them, which a thread has issued, is not complete.
     TensorConflict {
         /// The warp.
         warp: &'a WarpContext<'a>,
-        /// The instruction that moves them.
+        /// Its lane, of a move the first one.
+        lane: u32,
+        /// The instruction that is too early.
         id: InstructionId,
         /// The instruction that has issued the operation.
         other: InstructionId,

@@ -200,6 +200,17 @@ impl Initcheck {
 
     #[cold]
     fn report(&mut self, block: (u64, [u32; 3]), space: Space, region: (u64, u32), origin: Origin) {
+        self.report_graded(block, (space, false), region, origin);
+    }
+
+    #[cold]
+    fn report_graded(
+        &mut self,
+        block: (u64, [u32; 3]),
+        (space, is_padding): (Space, bool),
+        region: (u64, u32),
+        origin: Origin,
+    ) {
         let example = Example {
             block: block.0,
             space,
@@ -214,7 +225,8 @@ impl Initcheck {
             },
             second: None,
         };
-        self.tally.add(Problem::Uninitialised, 1, example);
+        let tally = &mut self.tally;
+        tally.add_graded(Problem::Uninitialised, 1, is_padding, example);
     }
 
     /// Checks the reads that came before any write of their own block: those of cells that another
@@ -230,14 +242,20 @@ impl Initcheck {
                     |&&(block, _): &&(u32, Origin)| first == 0 || (first == block && last == block);
                 if let Some(&(block, origin)) = range.iter().find(alone) {
                     let address = area.base + ((cell as u64) << area.written.shift);
-                    found.push((block, origin, address, 1u32 << area.written.shift));
+                    let bytes = 1u32 << area.written.shift;
+                    found.push((
+                        block,
+                        origin,
+                        (address, bytes),
+                        area.is_in_part_written(cell),
+                    ));
                 }
             }
         }
-        for (block, origin, address, bytes) in found {
+        for (block, origin, region, is_padding) in found {
             let index = u64::from(block) - 1;
             let at = self.geometry.block_at(index);
-            self.report((index, at), Space::Global, (address, bytes), origin);
+            self.report_graded((index, at), (Space::Global, is_padding), region, origin);
         }
     }
 }

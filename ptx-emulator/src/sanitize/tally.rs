@@ -194,7 +194,18 @@ impl Tally {
 
     #[cold]
     pub(super) fn add(&mut self, problem: Problem, count: u64, example: Example) {
-        let is_harmless = false;
+        self.add_graded(problem, count, false, example);
+    }
+
+    /// As [`Self::add`], of what may be harmless.
+    #[cold]
+    pub(super) fn add_graded(
+        &mut self,
+        problem: Problem,
+        count: u64,
+        is_harmless: bool,
+        example: Example,
+    ) {
         self.note(
             problem,
             Tallied {
@@ -306,7 +317,10 @@ impl Tally {
                 let at = (actor.instruction, actor.calls);
                 geometry.site(action, at, actor.block, thread)
             };
-            let same = is_harmless.then_some("both store the same value");
+            let same = is_harmless.then_some(match key.0 {
+                Problem::Uninitialised => "other bytes of its word are written: it may be padding",
+                _ => "both store the same value",
+            });
             let excuse = excuse(key.0, key.1, key.2).or(same);
             let details = [example.detail.as_str(), excuse.unwrap_or_default()];
             let details: Vec<&str> = details

@@ -136,6 +136,18 @@ impl Area {
         }
     }
 
+    /// Whether other bytes of the word of a cell were written: compilers copy structures with their
+    /// padding.
+    pub(super) fn is_in_part_written(&self, cell: usize) -> bool {
+        let times = 4usize >> self.written.shift.min(2);
+        let first = cell / times * times;
+        let written = |&cell: &usize| {
+            self.written.marks.get(cell).is_some_and(|mark| *mark != 0)
+                || self.first.get(cell).is_some_and(|block| *block != 0)
+        };
+        (first..first + times).any(|cell| written(&cell))
+    }
+
     /// The ranges that the launch wrote to: (address, bytes).
     pub(super) fn written_ranges(&self) -> Vec<(u64, u64)> {
         let bytes = 1 << self.written.shift;

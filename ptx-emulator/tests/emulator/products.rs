@@ -765,3 +765,30 @@ fn wgmma_of_every_type() {
         check_wgmma(16, [integer("b1", 1); 2], S32, in_registers);
     }
 }
+
+/// A pattern that begins elsewhere than at a multiple of its size is not emulated.
+#[test]
+fn base_offsets_of_wgmma_are_refused() {
+    let of = |descriptor: u64| {
+        let text = module(&format!(
+            ".shared .align 1024 .b8 tile[4096];
+             mov.b64 %x3, {descriptor}; mov.b32 %r4, 0; mov.b32 %r5, 0; mov.b32 %r6, 0;
+             mov.b32 %r7, 0; setp.eq.u32 %p1, 0, 1; wgmma.fence.sync.aligned;
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16
+                 {{%r4, %r5, %r6, %r7}}, %x3, %x3, %p1, 1, 1, 0, 0;
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"
+        ));
+        let text = text.replace(".target sm_80", ".target sm_90a");
+        let config = LaunchConfig::new([1, 1, 1], [128, 1, 1]);
+        launch(&text, &config, &mut [0; 4]).map_err(|error| error.to_string())
+    };
+    let swizzled = 1 << 62 | 8 << 32;
+    assert_eq!(of(swizzled), Ok(()));
+    // Without a swizzle there is no pattern.
+    assert_eq!(of(1 << 49 | 8 << 32), Ok(()));
+    let found = of(swizzled | 1 << 49).expect_err("an offset");
+    assert!(
+        found.contains("with matrix base offset is not supported"),
+        "{found}"
+    );
+}

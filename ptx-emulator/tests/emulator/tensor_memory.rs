@@ -207,7 +207,12 @@ fn what_is_wrong_with_tensor_memory_is_a_fault() {
         "column 32 of tensor memory is accessed and not allocated",
     );
     fails(64, 32, &load("%r29+0x10000"), "which begin a move at");
-    fails(64, 32, &load("%r28"), "accesses lane 0 of tensor memory");
+    fails(
+        64,
+        32,
+        &load("%r28+0x200000"),
+        "accesses lane 32 of tensor memory",
+    );
     fails(64, 32, &load("%r29+600"), "there are 128 and 512");
     fails(
         64,
@@ -423,4 +428,115 @@ fn words_of_an_mma_that_is_not_complete_are_a_race() {
         findings(&mma_of_zeros(&format!("{beside} {WAIT}"))),
         [""; 0]
     );
+}
+
+/// CUTLASS and ThunderKittens use registers of a load without a wait: GPUs wait for them.
+#[test]
+fn registers_of_a_load_may_be_used_without_a_wait() {
+    let fill = columns_of_data(true, 2, 0);
+    let body = format!(
+        "{fill} mad.wide.u32 %x1, %thread, 4, %base;
+         tcgen05.ld.sync.aligned.32x32b.x2.b32 {{%r3, %r4}}, [%r29];
+         add.u32 %r5, %r3, %r4; st.global.b32 [%x1], %r5;"
+    );
+    assert_eq!(findings(&text(128, 32, &body)), [""; 0]);
+}
+
+#[test]
+fn moves_are_complete_after_a_wait() {
+    let (loads, stores) = (
+        "tcgen05.wait::ld.sync.aligned;",
+        "tcgen05.wait::st.sync.aligned;",
+    );
+    let load = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r29];";
+    let store = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r29], {%r4};";
+    let beside = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r29+1], {%r4};";
+    let fill = columns_of_data(true, 2, 0);
+    let of = |moves: &[&str]| {
+        let moves = moves.concat();
+        findings(&text(
+            128,
+            32,
+            &format!("{fill} mov.u32 %r4, 7; {moves} {loads} {stores}"),
+        ))
+    };
+    assert_eq!(of(&[load, loads, store, stores, load]), [""; 0]);
+    assert_eq!(of(&[load, beside, load]), [""; 0]);
+    for (moves, first, second) in [
+        ([load, stores, store], "tcgen05.ld", "tcgen05.st"),
+        ([store, loads, load], "tcgen05.st", "tcgen05.ld"),
+        ([store, loads, store], "tcgen05.st", "tcgen05.st"),
+    ] {
+        let found = of(&moves);
+        let [finding] = &found[..] else {
+            panic!("{found:?}");
+        };
+        let detail = "words of tensor memory: the operation is not complete";
+        for part in [detail, first, second] {
+            assert!(finding.contains(part), "{part}: {finding}");
+        }
+    }
+}
+
+/// D must be whole before an MMA adds to it, and be read before one overwrites it.
+#[test]
+fn mmas_come_after_the_waits_of_moves() {
+    let text = mma_of_zeros(WAIT);
+    assert_eq!(findings(&text), [""; 0]);
+    let found = findings(&text.replace("tcgen05.wait::st.sync.aligned;", ""));
+    assert!(
+        found
+            .iter()
+            .any(|finding| finding.contains("tcgen05.mma") && finding.contains("tcgen05.st")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn loads_reduce_the_columns_of_a_lane() {
+    let values: Vec<u32> = (0..4 * 128u32)
+        .map(|at| at.wrapping_mul(2_654_435_761) >> 1)
+        .collect();
+    let mut data = values.clone();
+    data.resize(8 * 128, 0);
+    let of = |operation: &str| {
+        let fill = columns_of_data(true, 4, 0);
+        let body = format!(
+            "{fill} tcgen05.ld.red.sync.aligned.32x32b.x4.{operation} {{%r3, %r4, %r5, %r6}}, %r7, \
+             [%r29]; tcgen05.wait::ld.sync.aligned; mad.wide.u32 %x1, %thread, 4, %base;
+             st.global.b32 [%x1+2048], %r7;"
+        );
+        run(&text(128, 32, &body), &data)[512..640].to_vec()
+    };
+    let columns = |lane: usize| (0..4).map(move |column| 128 * column + lane);
+    let expected = |of: &dyn Fn(Vec<u32>) -> u32| -> Vec<u32> {
+        let words = |lane| columns(lane).map(|at| values[at]).collect();
+        (0..128).map(|lane| of(words(lane))).collect()
+    };
+    assert_eq!(
+        of("max.u32"),
+        expected(&|all| *all.iter().max().expect("4"))
+    );
+    assert_eq!(
+        of("min.s32"),
+        expected(&|all| { *all.iter().min_by_key(|word| **word as i32).expect("4") })
+    );
+    assert_eq!(
+        of("max.abs.f32"),
+        expected(&|all| {
+            let magnitudes = all.iter().map(|word| f32::from_bits(word & !(1 << 31)));
+            magnitudes.fold(0.0, f32::max).to_bits()
+        })
+    );
+}
+
+/// The first quarter of the lanes stands for that of the warp, as DeepGEMM has it.
+#[test]
+fn addresses_without_a_quarter_are_those_of_the_warp() {
+    let mut data: Vec<u32> = (0..256).collect();
+    data.resize(512, 0);
+    let load = columns_of_data(false, 2, 256).replace("[%r29", "[%r28");
+    let fill = columns_of_data(true, 2, 0);
+    let found = run(&text(64, 32, &format!("{fill} {load}")), &data);
+    assert_eq!(found[256..], data[..256]);
 }

@@ -662,7 +662,7 @@ fn wrong_descriptors_are_faults() {
     let desc = 1 << 46 | 8 << 32 | 8 << 16;
     for (descriptor, kind, desc, part) in [
         (good, "f16", desc & !(1 << 46), "bits 46 to 48 are 0"),
-        (good, "f16", desc | 1 << 49, "matrix base offset"),
+        (good, "f16", desc | 1 << 49 | 1 << 62, "matrix base offset"),
         (good, "f16", desc | 1 << 52, "absolute leading dimension"),
         (good, "f16", desc | 3 << 61, "swizzling mode 3"),
         (good | 1 << 2, "f16", desc, "the bit of sparsity 1"),
@@ -695,6 +695,30 @@ fn wrong_descriptors_are_faults() {
         assert!(found.contains(part), "{part}: {found}");
         assert!(found.contains("tcgen05.mma"), "{found}");
     }
+}
+
+/// Zeros for chosen columns of B, which other programs leave at none.
+#[test]
+fn weights_that_stay_have_no_zero_columns() {
+    let body = |mask: &str| {
+        let desc = 1u64 << 46 | 8 << 32 | 8 << 16;
+        let descriptor = 1 << 4 | 8 << 17 | 8 << 24;
+        format!(
+            "mov.u64 %x10, {desc}; mov.u32 %r10, {descriptor}; setp.eq.u32 %p5, 0, 1;
+             mov.u64 %x12, 1;
+             @%p7 tcgen05.mma.ws.cta_group::1.kind::f16 [%r28], %x10, %x10, %r10, %p5, {mask};
+             {COMMIT} {WAIT}"
+        )
+    };
+    let attempt = |mask: &str| launch(&text(4096, 64, &body(mask)), &config(), &mut [0; 64]);
+    for none in ["0", "%x11"] {
+        attempt(none).unwrap_or_else(|error| panic!("{none}: {error}"));
+    }
+    let found = attempt("%x12").expect_err("a column").to_string();
+    assert!(
+        found.contains("the zero-column mask 0x0000000000000001"),
+        "{found}"
+    );
 }
 
 /// A pair of blocks: each has half of A's rows and half of B's columns, and of D half of the rows.

@@ -5,7 +5,7 @@
 use super::float::{self, FLUSHED, Numbers, PLAIN, single};
 use super::half::half;
 use super::integer::{pair, short, signed, unsigned};
-use super::{Operands, bits, comparison, convert, logic3};
+use super::{Operands, bits, comparison, convert, logic3, small};
 use crate::exec::vector::Lanes32;
 use crate::ir::{FloatFormat, FloatFunction, LaneFunction, Rounding};
 use ptx_syntax::ast::Type;
@@ -23,6 +23,7 @@ pub(in crate::exec) enum Group {
     Words,
     Shorts,
     Conversions,
+    Small,
     Bits,
     Logic,
     Comparisons,
@@ -41,6 +42,7 @@ impl Group {
             LaneFunction::Integer(_, Type::U32 | Type::B32 | Type::S32) => Group::Words,
             LaneFunction::Integer(..) | LaneFunction::Parts(..) => Group::Shorts,
             LaneFunction::Convert(_) => Group::Conversions,
+            LaneFunction::ConvertSmall(_) => Group::Small,
             LaneFunction::Logic3(_) => Group::Logic,
             LaneFunction::CompareHalf(..) => Group::Comparisons,
             LaneFunction::FunnelLeft(_)
@@ -143,6 +145,10 @@ rows! {
         LaneFunction::Convert(conversion) => convert::convert(conversion, x[0]),
         _ => None,
     };
+    Small: |function, x| match function {
+        LaneFunction::ConvertSmall(conversion) => small::convert(conversion, x),
+        _ => None,
+    };
     Bits: |function, x| bits(function, x);
     Logic: |function, x| match function {
         LaneFunction::Logic3(table) => logic3(table, x),
@@ -166,6 +172,7 @@ macro_rules! in_group {
             Group::Words => $module::$f::<group::Words>($($argument),*),
             Group::Shorts => $module::$f::<group::Shorts>($($argument),*),
             Group::Conversions => $module::$f::<group::Conversions>($($argument),*),
+            Group::Small => $module::$f::<group::Small>($($argument),*),
             Group::Bits => $module::$f::<group::Bits>($($argument),*),
             Group::Logic => $module::$f::<group::Logic>($($argument),*),
             Group::Comparisons => $module::$f::<group::Comparisons>($($argument),*),

@@ -27,6 +27,7 @@ pub(super) mod frequent;
 pub(super) mod group;
 pub(super) mod half;
 pub(super) mod integer;
+mod small;
 #[cfg(test)]
 mod tests;
 pub(super) mod wide;

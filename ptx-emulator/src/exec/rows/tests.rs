@@ -6,7 +6,7 @@ use super::super::vector::{Lanes64, Registers};
 use super::*;
 use crate::ir::{
     Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneOp, Reg32, Reg64, Register,
-    Rounding, is_float,
+    Rounding, SmallConversion, SmallFloat, is_float,
 };
 
 /// Operands with many corner cases, of 32 and of 16 bits.
@@ -47,6 +47,21 @@ fn words() -> Vec<u32> {
         0xfc00_0001,
         0x7e00_03ff,
         0x0400_7bff,
+        // Half-way to what the largest e4m3 and e5m2 would be followed by, and around it.
+        0x43e7_ffff,
+        0x43e8_0000,
+        0x43e8_0001,
+        0x476f_ffff,
+        0x4770_0000,
+        0x4770_0001,
+        // Subnormals of both, and of powers of two.
+        0x3a80_0000,
+        0x3a7f_ffff,
+        0x3ac0_0000,
+        0x3700_0000,
+        0x3780_0001,
+        0x0040_0000,
+        0x0040_0001,
     ];
     let mut state = 0x9e37_79b9u32;
     for _ in 0..600 {
@@ -246,6 +261,11 @@ fn functions() -> Vec<LaneFunction> {
             }
         }
     }
+    all.extend(
+        small_conversions()
+            .into_iter()
+            .map(LaneFunction::ConvertSmall),
+    );
     all.push(LaneFunction::Convert(Conversion {
         to: Type::Tf32,
         from: Type::F32,
@@ -257,6 +277,31 @@ fn functions() -> Vec<LaneFunction> {
         relu: false,
         register_bits: 32,
     }));
+    all
+}
+
+fn small_conversions() -> Vec<SmallConversion> {
+    use SmallFloat::{E2m1, E2m3, E3m2, E4m3, E5m2, Ue8m0};
+    let mut all = Vec::new();
+    for small in [E4m3, E5m2, E2m3, E3m2, E2m1, Ue8m0] {
+        for other in [Type::F32, Type::F16x2, Type::Bf16x2] {
+            for flags in 0..8 {
+                let [narrows, relu, finite] = [1, 2, 4].map(|bit| flags & bit != 0);
+                let roundings = match small {
+                    Ue8m0 => [Some(Rounding::Zero), Some(Rounding::Up)],
+                    _ => [Some(Rounding::NearestEven), Some(Rounding::Zero)],
+                };
+                all.extend(roundings.map(|rounding| SmallConversion {
+                    small,
+                    other,
+                    narrows,
+                    relu,
+                    finite,
+                    rounding,
+                }));
+            }
+        }
+    }
     all
 }
 

@@ -69,6 +69,13 @@ impl Values<'_> {
     }
 
     fn mma(&self, product: &TensorMma, pair: bool) -> Result<IssuedMma, String> {
+        let zero_columns = product.zero_columns.map_or(0, self.double);
+        if zero_columns != 0 {
+            return Err(format!(
+                "the zero-column mask {zero_columns:#018x} of a tcgen05.mma.ws: masks other than 0 \
+                 are not emulated"
+            ));
+        }
         let shape = Shape::of((self.word)(product.shape), product, pair)?;
         let descriptor = |reg: Reg64, operand: usize| {
             let across = shape.across[operand];
@@ -175,6 +182,7 @@ impl<O: EventSink> Worker<'_, '_, O> {
             if O::ASYNC_ACCESSES {
                 self.note_reads(&mut issued)?;
                 self.observe_reads(&issued.reads, Progress::Issued);
+                self.observe_issue(&issued);
             }
             self.tensor_mut().queue.push_back(issued);
         }

@@ -11,6 +11,7 @@
 
 use super::columns::{Columns, TensorAddress};
 use crate::exec::vector::{LANES, Lanes32};
+use crate::exec::warp_ops;
 use crate::ir::{TensorMove, TensorShape};
 
 /// Row and column, from the address on, of the word of register `at` of a lane. With packing,
@@ -30,6 +31,19 @@ fn place(shape: TensorShape, at: u32, lane: u32, packs: bool) -> (u32, u32) {
             };
             (row, times * (repetition * columns + column))
         }
+    }
+}
+
+/// Where a warp moves words from or to. An address in the first quarter of the lanes stands for the
+/// same place in the quarter of the warp: the PTX ISA does not say so, but DeepGEMM and FlashMLA
+/// have no other addresses, since GPUs ignore the bits of the quarter.
+pub(super) fn in_quarter(at: TensorAddress, warp: u32) -> TensorAddress {
+    match at.lane < 32 {
+        true => TensorAddress {
+            lane: 32 * (warp % 4) + at.lane,
+            ..at
+        },
+        false => at,
     }
 }
 
@@ -87,17 +101,24 @@ pub(super) fn load(
     at: TensorAddress,
     registers: &mut [Lanes32],
 ) {
-    for (index, register) in moved.registers.iter().enumerate() {
-        let to = &mut registers[register.0 as usize];
-        for lane in 0..LANES as u32 {
-            let (row, column) = place(moved.shape, index as u32, lane, moved.packs);
-            let (row, column) = (at.lane + row, at.column + column);
-            let word = memory.word(row, column);
-            to[lane as usize] = match moved.packs {
-                true => word & 0xffff | memory.word(row, column + 1) << 16,
-                false => word,
-            };
+    let word = |index: usize, lane: usize| {
+        let (row, column) = place(moved.shape, index as u32, lane as u32, moved.packs);
+        let (row, column) = (at.lane + row, at.column + column);
+        let word = memory.word(row, column);
+        match moved.packs {
+            true => word & 0xffff | memory.word(row, column + 1) << 16,
+            false => word,
         }
+    };
+    for (index, register) in moved.registers.iter().enumerate() {
+        registers[register.0 as usize] = std::array::from_fn(|lane| word(index, lane));
+    }
+    // Registers that nothing else reads may share a slot: their words are read once more.
+    if let Some((mode, reduced)) = moved.reduces {
+        registers[reduced.0 as usize] = std::array::from_fn(|lane| {
+            let words = (0..moved.registers.len()).map(|index| word(index, lane));
+            warp_ops::reduced(mode, words).unwrap_or(0)
+        });
     }
 }
 

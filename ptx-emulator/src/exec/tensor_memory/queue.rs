@@ -3,7 +3,6 @@
 use super::TensorMemory;
 use super::columns::TensorAddress;
 use super::issue::{IssuedCopy, IssuedMma, Operand};
-use super::moves;
 use super::product::{Lines, Part, Sources, Update};
 use super::shape::bands;
 use super::wrong;
@@ -14,7 +13,7 @@ use crate::exec::matrix_descriptor::{self, CHUNK, Elements};
 use crate::exec::mbarrier::LaneId;
 use crate::exec::run::Outcome;
 use crate::exec::warpgroup::rows_of;
-use crate::ir::{AccessKind, CopyLanes, InstructionId, Space, TensorMove};
+use crate::ir::{AccessKind, CopyLanes, Space};
 use crate::observer::{Event, EventSink, Issuer, Progress};
 
 /// An operation that has been issued.
@@ -78,68 +77,6 @@ impl<O: EventSink> Worker<'_, '_, O> {
             }
             Work::Commit(barriers) => self.execute_commit(barriers, &issued.reads),
         }
-    }
-
-    /// Reports that a move reaches words of an operation that is not complete.
-    pub(super) fn observe_unfinished(
-        &mut self,
-        index: usize,
-        moved: &TensorMove,
-        at: TensorAddress,
-        info: u32,
-    ) {
-        let peer = self.peers.get((self.rank ^ 1) as usize);
-        let of_peer = peer.and_then(|peer| peer.tensor.as_ref()).into_iter();
-        let of_peer = of_peer.flat_map(|tensor| &tensor.queue);
-        let own = self.tensor.iter().flat_map(|tensor| &tensor.queue);
-        let all = own.map(|issued| (self.rank, issued)).chain(
-            of_peer
-                .filter(|issued| issued.pair)
-                .map(|issued| (self.rank ^ 1, issued)),
-        );
-        let lanes = at.lane..at.lane + moves::lanes(moved.shape);
-        let areas = moves::areas(moved, at);
-        let meets = |(lane, rows): (u32, u32), (column, columns): (u32, u32)| {
-            let in_lanes = lane < lanes.end && lanes.start < lane + rows;
-            let in_area = |(at, count): &(TensorAddress, u32)| {
-                column < at.column + count && at.column < column + columns
-            };
-            in_lanes && areas.iter().any(in_area)
-        };
-        let is_met = |issued: &Issued| match &issued.work {
-            Work::Mma(product) => {
-                let form = (issued.pair, product.stationary, product.metadata.is_some());
-                let bands = bands(&product.shape, form, product.d.lane).unwrap_or_default();
-                bands.iter().any(|band| {
-                    let rows = (band.lane, band.rows);
-                    let a = product.a_place.filter(|_| moved.stores);
-                    let columns_of_a = product.shape.depth / product.shape.inputs[0].packed();
-                    meets(rows, (product.d.column, band.columns))
-                        || a.is_some_and(|a| meets(rows, (a.column, columns_of_a)))
-                })
-            }
-            Work::Copy(copy) => meets((0, 128), (copy.place.column, copy.bytes / 4)),
-            Work::Commit(_) => false,
-        };
-        let found = all.into_iter().find(|(_, issued)| is_met(issued));
-        let Some((rank, issued)) = found else {
-            return;
-        };
-        let Reads {
-            warp,
-            lane,
-            info: other,
-            ..
-        } = issued.reads;
-        let context = self.context(index);
-        let event = Event::TensorConflict {
-            warp: &context,
-            id: InstructionId(info),
-            other: InstructionId(other),
-            block: self.block_of(rank),
-            thread: (32 * warp + lane) as u32,
-        };
-        self.observer.notify(event);
     }
 
     /// The block, and its peer where an operation is one of a pair.

@@ -457,11 +457,12 @@ impl Observer for Racecheck {
             }
             Event::TensorConflict {
                 warp,
+                lane,
                 id,
                 other,
                 block,
                 thread,
-            } => self.tensor_conflict(warp, id, (other, block, thread)),
+            } => self.tensor_conflict((warp, lane), id, (other, block, thread)),
             Event::Fence {
                 warp,
                 id,

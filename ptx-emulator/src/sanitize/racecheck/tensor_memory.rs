@@ -7,11 +7,12 @@ use crate::ir::{Calls, InstructionId, Space};
 use crate::observer::WarpContext;
 
 impl Racecheck {
-    /// A warp moves words of tensor memory that an operation of a thread has not finished with.
+    /// A thread moves words of tensor memory, or issues an operation on them, that an operation has
+    /// not finished with.
     #[cold]
     pub(super) fn tensor_conflict(
         &mut self,
-        warp: &WarpContext<'_>,
+        (warp, lane): (&WarpContext<'_>, u32),
         id: InstructionId,
         (other, block, thread): (InstructionId, [u32; 3], u32),
     ) {
@@ -27,7 +28,7 @@ impl Racecheck {
                 thread,
                 calls: Calls::NONE,
             },
-            second: Some(Actor::first_lane(warp, id, 1)),
+            second: Some(Actor::first_lane(warp, id, 1 << lane)),
         };
         self.tally.add(Problem::RaceInBlock, 1, example);
     }
