@@ -213,10 +213,7 @@ fn print(
     for candidate in candidates {
         let choice = candidate.choice.as_ref();
         table.add_row([
-            match choice.is_some_and(|of| of.is_exchanged()) {
-                true => format!("{}, of Cᵀ", candidate.entry).into(),
-                false => candidate.entry.into(),
-            },
+            candidate.entry.into(),
             choice
                 .and_then(|of| of.tile_columns())
                 .map_or("-".into(), |columns| columns.to_string().into()),

@@ -4,7 +4,7 @@ use super::float8::{Float8Operands, Scales};
 use super::operand::Oriented;
 use super::{DeviceLimits, EightBit, Fusion, GemmInput, PlanError, Precision};
 use kernels_gpu::gemm::epilogue::convert::c_type;
-use kernels_gpu::gemm::planner::{self, GemmPlan, GemmProblem, KernelSet};
+use kernels_gpu::gemm::planner::{self, GemmProblem, KernelSet};
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
 
 /// A GEMM of row-major matrices whose A and B are of `T`. A column-major product is the
@@ -195,7 +195,6 @@ impl<T: GemmInput> Description<T> {
             fused: !self.fusion.is_none(),
             c_vectors: self.c_vectors(),
             tma_store: false,
-            exchanged: false,
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),
             active_clusters: device.active_clusters,
@@ -219,27 +218,6 @@ impl<T: GemmInput> Description<T> {
             }
             _ => problem,
         }
-    }
-
-    /// All plans, each with the clocks that it should take: also those of other orientations than
-    /// that of [`problem`](Self::problem).
-    ///
-    /// # Errors
-    /// Those of [`kernels`](Self::kernels).
-    pub fn candidates(&self, device: DeviceLimits) -> Result<Vec<(f64, GemmPlan)>, PlanError> {
-        let kernels = self.kernels(device)?;
-        if kernels.persistent_tiles.is_empty() || kernels.splits_operands {
-            return Ok(kernels.candidates(&self.problem(device)).collect());
-        }
-        let problem = self.stored_problem(device);
-        let mut all = Vec::new();
-        for oriented in Oriented::all(self) {
-            let of_copies = kernels.clocks_of_copies(oriented.needed_copies());
-            let problem = oriented.problem(problem);
-            let plans = kernels.candidates(&problem);
-            all.extend(plans.map(|(clocks, plan)| (clocks + of_copies, plan)));
-        }
-        Ok(all)
     }
 
     /// The parameters of the problem, as kernels take them.

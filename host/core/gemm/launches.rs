@@ -164,7 +164,7 @@ fn parameters<T: GemmInput>(
             params,
             boxes,
         } => {
-            let oriented = Oriented::planned(description, params, config.layouts);
+            let oriented = Oriented::for_layouts(description, config.layouts);
             // The range of split operands comes before all else.
             let workspace = match description.precision {
                 Precision::Native => Param::Workspace,
@@ -179,15 +179,10 @@ fn parameters<T: GemmInput>(
             let scheduler = Param::Bytes(bytes(params));
             let common = [Param::Output, workspace, gemm, scheduler];
             let boxes = Param::Bytes(bytes(boxes));
-            // 1 with permuted rows of accumulators, as kernels of TF32 have them.
-            let orientation = match oriented.is_transposed {
-                true if oriented.is_tf32() => 1,
-                true => 2,
-                false => 0,
-            };
+            let is_transposed = Param::U32(oriented.is_transposed.into());
             [
                 [&[maps], &common[..], &[boxes]].concat(),
-                [&common[..], &[Param::U32(orientation)]].concat(),
+                [&common[..], &[is_transposed]].concat(),
             ]
         }
     }

@@ -14,9 +14,7 @@ use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::{self, GemmProblem, KernelSet, LINE_BYTES, OperandCopies};
 use kernels_gpu::gemm::scheduler::fast_divmod::FastDivmod;
-use kernels_gpu::gemm::scheduler::persistent::{
-    TMA_STORE_TRANSPOSED, TileGrid, TileSchedulerParams,
-};
+use kernels_gpu::gemm::scheduler::persistent::TileGrid;
 use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
 use kernels_gpu::gemm::wgmma::{boxes::OperandBoxes, multicast, stage};
@@ -43,14 +41,13 @@ pub(super) struct Operand {
 }
 
 /// A product as a `wgmma` kernel computes it: of C or of its transpose.
-#[derive(Clone, Copy)]
 pub(super) struct Oriented<T: GemmInput> {
     /// What the kernel knows of the product: where it is transposed, m counts the columns of C, and
     /// A is the transpose of input 1.
     pub product: Description<T>,
     /// Which inputs A and B are.
     pub inputs: [usize; 2],
-    /// Whether C lies column by column; in TF32, A is stored MN-major then.
+    /// Whether C lies column by column, and A is stored MN-major.
     pub is_transposed: bool,
     /// Whether operands are loaded from where they lie although much of their boxes lies outside.
     pub takes_sparse_boxes: bool,
@@ -97,11 +94,6 @@ impl<T: GemmInput> Oriented<T> {
         if !as_it_is(product).is_tf32() || product.transposed[1] {
             return as_it_is(product);
         }
-        Oriented::transposed(product)
-    }
-
-    /// Cᵀ = Bᵀ · Aᵀ.
-    fn transposed(product: Description<T>) -> Self {
         let swapped = |[a, b, c]: [u32; 3]| [b, a, c];
         let [transposed_a, transposed_b] = product.transposed;
         let [stride_a, stride_b, stride_c] = product.strides;
@@ -121,17 +113,10 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// The orientation of a plan with these parameters, for a kernel of these layouts of A and B:
-    /// what one takes MN-major is not copied to be K-major.
-    pub fn planned(
-        product: &Description<T>,
-        params: &TileSchedulerParams,
-        layouts: [u32; 2],
-    ) -> Self {
+    /// The orientation for a kernel of these layouts of A and B: what one takes MN-major is not
+    /// copied to be K-major.
+    pub fn for_layouts(product: &Description<T>, layouts: [u32; 2]) -> Self {
         let mut oriented = Oriented::of(product);
-        if params.tma_store == TMA_STORE_TRANSPOSED {
-            oriented = Oriented::transposed(oriented.product);
-        }
         let takes = |side: usize| layouts[side] != layout::K_MAJOR;
         oriented.takes_sparse_boxes = [0, 1]
             .into_iter()
@@ -139,55 +124,25 @@ impl<T: GemmInput> Oriented<T> {
         oriented
     }
 
-    /// All orientations in which kernels may take a product, at least one: of C, and of Cᵀ, whose
-    /// tiles are others. Operands of which much of a box lies outside are copied, or loaded from
-    /// where they lie.
-    pub fn all(product: &Description<T>) -> Vec<Self> {
-        let as_it_is = Oriented::of(product);
-        let transposed = Oriented::transposed(as_it_is.product);
-        let transposes = as_it_is.can_be_transposed() && transposed.has_tma_store();
-        let mut all = vec![as_it_is];
-        all.extend(transposes.then_some(transposed));
-        let loaded: Vec<Self> = all
-            .iter()
-            .filter(|oriented| [0, 1].iter().any(|&side| oriented.has_sparse_boxes(side)))
-            .map(|&oriented| Oriented {
-                takes_sparse_boxes: true,
-                ..oriented
-            })
-            .collect();
-        all.extend(loaded);
-        all
-    }
-
-    /// That of [all](Self::all) in which these kernels should take the least time.
+    /// The orientation in which these kernels should take the least time: operands of which much
+    /// of a box lies outside are copied, or loaded from where they lie.
     pub fn fastest(product: &Description<T>, kernels: &KernelSet, problem: GemmProblem) -> Self {
-        let all = Oriented::all(product);
-        if let [only] = all[..] {
-            return only;
+        let copied = Oriented::of(product);
+        if ![0, 1].iter().any(|&side| copied.has_sparse_boxes(side)) {
+            return copied;
         }
-        let clocks = all.iter().map(|oriented| {
-            let (problem, copies) = (oriented.problem(problem), oriented.needed_copies());
-            let clocks = kernels.clocks(&problem).unwrap_or(f64::INFINITY);
-            clocks + kernels.clocks_of_copies(copies)
-        });
-        let least = clocks.zip(&all).min_by(|(a, _), (b, _)| a.total_cmp(b));
-        least.map_or(all[0], |(_, oriented)| *oriented)
-    }
-
-    /// Whether there are kernels that compute Cᵀ as well: of 16-bit elements, for a C of f32.
-    fn can_be_transposed(&self) -> bool {
-        let Description {
-            precision,
-            fusion,
-            c_16bit,
-            ..
-        } = &self.product;
-        size_of::<T>() == 2
-            && *precision == Precision::Native
-            && fusion.is_none()
-            && !self.is_transposed
-            && !c_16bit
+        let loaded = Oriented {
+            takes_sparse_boxes: true,
+            ..Oriented::of(product)
+        };
+        let clocks = |of: &Self| {
+            let plan = kernels.plan_of_copies(&of.problem(problem), of.needed_copies());
+            plan.map_or(f64::INFINITY, |(clocks, _)| clocks)
+        };
+        match clocks(&loaded) < clocks(&copied) {
+            true => loaded,
+            false => copied,
+        }
     }
 
     /// What the choice of a kernel depends on, where `problem` is that of the description: the
@@ -200,7 +155,6 @@ impl<T: GemmInput> Oriented<T> {
             vectors: [true; 2],
             row_alignment: [0, 1].map(|side| self.row_alignment(side)),
             tma_store: self.has_tma_store(),
-            exchanged: self.is_transposed && size_of::<T>() == 2,
             ..problem
         }
     }
@@ -242,8 +196,7 @@ impl<T: GemmInput> Oriented<T> {
         let output = self.output_map();
         let [_, columns] = tiles.tile();
         maps.extend(output);
-        let windows = |output| windows(output, columns, self.is_transposed);
-        maps.extend(output.and_then(windows));
+        maps.extend(output.and_then(|output| windows(output, columns)));
         maps
     }
 
@@ -442,17 +395,12 @@ const LONGEST_PROMOTED_K: u32 = 1024;
 
 /// The map [of windows](stage::WindowMaps) of an output, for tiles of `columns` columns; `None`
 /// where these do not end inside of an epilogue tile.
-fn windows(output: TensorMap, columns: u32, is_transposed: bool) -> Option<TensorMap> {
+fn windows(output: TensorMap, columns: u32) -> Option<TensorMap> {
     let rest = columns % output.box_columns;
-    let [extent, pitch] = match is_transposed {
-        true => [output.rows, output.pitch],
-        false => [output.columns, 1],
-    };
-    (rest != 0 && rest <= extent).then(|| TensorMap {
-        rows: if is_transposed { rest } else { output.rows },
-        columns: if is_transposed { output.columns } else { rest },
-        matrices: (extent - rest) / COLUMN_STEP as u32 + 1,
-        stride: COLUMN_STEP as u64 * u64::from(pitch),
+    (rest != 0 && rest <= output.columns).then(|| TensorMap {
+        columns: rest,
+        matrices: (output.columns - rest) / COLUMN_STEP as u32 + 1,
+        stride: COLUMN_STEP as u64,
         ..output
     })
 }

@@ -64,9 +64,6 @@ pub struct Tuned {
     /// See [`GemmPlan::tile_columns`]. Older files have none.
     #[serde(default)]
     pub tile_columns: Option<u32>,
-    /// Whether it computes Cᵀ = Bᵀ · Aᵀ. Older files have none that does.
-    #[serde(default)]
-    pub exchanged: bool,
     /// Median time, in milliseconds.
     pub ms: f64,
 }
@@ -215,7 +212,6 @@ impl Tuned {
             reduction: stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
             cluster_shape: choice.cluster_shape().extents(),
             tile_columns: choice.tile_columns(),
-            exchanged: choice.is_exchanged(),
             ms,
         }
     }
@@ -250,7 +246,6 @@ mod tests {
             reduction: 0,
             cluster_shape: [1; 2],
             tile_columns: None,
-            exchanged: false,
             ms,
         }
     }
@@ -261,7 +256,8 @@ mod tests {
         let environment = tuned("one", 0, 0.0).environment;
         for extents in [[4096, 4096, 4096], [333, 777, 12345], [768, 3072, 16384]] {
             let product = Description::<half::bf16>::dense(extents, [false, true]);
-            let candidates = product.candidates(device).unwrap();
+            let kernels = half::bf16::kernels(HOPPER, false);
+            let candidates: Vec<_> = kernels.candidates(&product.problem(device)).collect();
             for (_, choice) in &candidates {
                 let key = ProblemKey::of(&product);
                 let tuned = Tuned::new(environment.clone(), key, choice, 1.0);

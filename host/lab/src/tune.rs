@@ -189,7 +189,7 @@ fn plans<T: GemmInput>(
         let plan = gemm::plan_choice(description, device, &choice);
         (plan, Some((predicted, choice)))
     };
-    let mut all: Vec<Chosen> = shortlist(description, device)?
+    let mut all: Vec<Chosen> = shortlist(description, device)
         .into_iter()
         .map(of_choice)
         .collect();
@@ -203,8 +203,10 @@ fn plans<T: GemmInput>(
 fn shortlist<T: GemmInput>(
     description: &Description<T>,
     device: DeviceLimits,
-) -> Result<Vec<(f64, GemmPlan)>, PlanError> {
-    let mut all = description.candidates(device)?;
+) -> Vec<(f64, GemmPlan)> {
+    let kernels = T::kernels(device.compute_capability, description.c_16bit);
+    let problem = description.problem(device);
+    let mut all: Vec<(f64, GemmPlan)> = kernels.candidates(&problem).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let most = all
         .first()
@@ -220,12 +222,11 @@ fn shortlist<T: GemmInput>(
             choice.entry,
             choice.tile_columns(),
             choice.cluster_shape().extents(),
-            choice.is_exchanged(),
         );
         *clocks <= most && seen.insert((tiles, splits))
     });
     all.truncate(MAX_CANDIDATES);
-    Ok(all)
+    all
 }
 
 /// The matrices of a product on the device, in as many copies as keep a launch from finding them in

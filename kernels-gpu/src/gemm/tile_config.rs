@@ -54,8 +54,6 @@ pub struct TileConfig {
     /// Columns of the narrowest tiles that a launch may choose, in steps of [`COLUMN_STEP`] from BN
     /// on.
     pub narrowest: u32,
-    /// Whether a launch may compute Cᵀ = Bᵀ · Aᵀ, and store tiles of it to C.
-    pub transposes: bool,
     /// See [`Tile::THREADS`].
     pub threads: u32,
     /// See [`Tile::SHARED_BYTES`].
@@ -80,7 +78,6 @@ impl TileConfig {
             entry,
             tile: [T::BM as u32, T::BN as u32, T::BK as u32],
             narrowest: T::BN as u32,
-            transposes: false,
             threads: T::THREADS as u32,
             shared_bytes: T::SHARED_BYTES as u32,
             clusters: &[ClusterShape::ALONE],
@@ -100,11 +97,6 @@ impl TileConfig {
     pub(crate) const fn narrowed_to(self, narrowest: usize) -> Self {
         let narrowest = narrowest as u32;
         TileConfig { narrowest, ..self }
-    }
-
-    /// The same where a launch may compute Cᵀ.
-    pub(crate) const fn transposing(self, transposes: bool) -> Self {
-        TileConfig { transposes, ..self }
     }
 
     /// The same in multicast clusters of any of these shapes.

@@ -34,20 +34,14 @@ const WORDS: usize = CHUNK_BYTES / 4;
 /// Chunks that a lane stores of the lines in flight.
 const STORES: usize = IN_FLIGHT * CHUNKS / LANES;
 
-/// The address of an element of a line of the epilogue tile at `start`.
-#[inline(always)]
-pub(super) fn element<C>(start: *mut u8, line: usize, element: usize) -> *mut C {
-    start.wrapping_add(offset::<C>(line, element)).cast()
-}
-
-/// Bytes from the start of an epilogue tile to an element of a line. The 128-byte swizzle: the
+/// The address of an element of a line of the epilogue tile at `start`. The 128-byte swizzle: the
 /// index of a chunk is XORed with the line's last three bits.
 #[inline(always)]
-pub(super) fn offset<C>(line: usize, element: usize) -> usize {
+pub(super) fn element<C>(start: *mut u8, line: usize, element: usize) -> *mut C {
     let byte = element * size_of::<C>();
     let chunk = (byte / CHUNK_BYTES) ^ (line % IN_FLIGHT);
     let in_line = chunk * CHUNK_BYTES + byte % CHUNK_BYTES;
-    line * ROW_BYTES + in_line
+    start.wrapping_add(line * ROW_BYTES + in_line).cast()
 }
 
 /// A tile of lines in shared memory: an epilogue tile, or half of one where C lies column by

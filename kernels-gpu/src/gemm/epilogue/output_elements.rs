@@ -24,7 +24,7 @@ pub(super) fn first() -> [usize; 2] {
 /// Row and column of this thread's accumulator `register`, where rows are permuted as [`rs::row`]
 /// says.
 #[inline(always)]
-fn permuted(register: usize) -> [usize; 2] {
+fn transposed(register: usize) -> [usize; 2] {
     let column = 2 * (warp::lane_id() as usize % 4);
     let second = register % EIGHT_REGISTERS >= 2;
     [
@@ -34,11 +34,11 @@ fn permuted(register: usize) -> [usize; 2] {
 }
 
 /// Row and column of this thread's accumulator `register` in its warpgroup's 64 rows. With
-/// `is_permuted`, rows are permuted as [`rs::row`] says.
+/// `is_transposed`, rows are permuted as [`rs::row`] says.
 #[inline(always)]
-pub(super) fn offset(register: usize, is_permuted: bool) -> [usize; 2] {
-    if is_permuted {
-        return permuted(register);
+pub(super) fn offset(register: usize, is_transposed: bool) -> [usize; 2] {
+    if is_transposed {
+        return transposed(register);
     }
     let [row, column] = first();
     let second = register % EIGHT_REGISTERS / 2;
@@ -84,10 +84,8 @@ pub struct OutputElements<'a, C> {
     pub c: *mut C,
     /// The parameters of the GEMM.
     pub params: &'a GemmParams<f32>,
-    /// Whether C lies column by column.
+    /// Whether C lies column by column, and the accumulators' rows as [`rs::row`] says.
     pub transposed: bool,
-    /// Whether the accumulators' rows lie as [`rs::row`] says.
-    pub permuted: bool,
 }
 
 impl<C: Output<Wide = f32>> OutputElements<'_, C> {
@@ -96,7 +94,7 @@ impl<C: Output<Wide = f32>> OutputElements<'_, C> {
     #[inline(always)]
     pub fn element(&self, coord: TileCoord, register: usize) -> Option<*mut C> {
         let params = self.params;
-        let [row, column] = offset(register, self.permuted);
+        let [row, column] = offset(register, self.transposed);
         let (row, column) = (coord.row as usize + row, coord.column as usize + column);
         let (major, minor) = if self.transposed {
             (column, row)

@@ -55,7 +55,6 @@ pub const fn box_registers(element_bytes: usize) -> usize {
 type Values = [f32; box_registers(2)];
 
 /// The epilogue of one consumer warpgroup.
-#[derive(Clone, Copy)]
 pub struct TmaEpilogue<'a, C, Op> {
     /// The output operator.
     pub op: Op,
@@ -88,14 +87,6 @@ pub(super) fn at_tile<C>(coord: TileCoord, index: usize) -> TileCoord {
         column: coord.column + (index * box_columns(size_of::<C>())) as u32,
         ..coord
     }
-}
-
-/// Bytes from the start of an epilogue tile to an accumulator in this row and column where C lies
-/// column by column: two boxes of 32 rows, one behind the other.
-#[inline(always)]
-fn transposed_offset([row, column]: [usize; 2]) -> usize {
-    let [of_box, row] = [row / TRANSPOSED_BOX, row % TRANSPOSED_BOX];
-    lines::offset::<f32>(of_box * TRANSPOSED_BOX + column, row)
 }
 
 /// The epilogue tile in shared memory that is written next.
@@ -154,8 +145,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// epilogue tiles `boxes` of the columns from there on, by TMA.
     ///
     /// # Safety
-    /// TMA can store C, the operator has neither a source nor a
-    /// [last step](OutputOp::finish), and C [lies as usual](Self::lies_as_usual). All 128 threads of
+    /// TMA can store C, and the operator has neither a source nor a
+    /// [last step](OutputOp::finish). All 128 threads of
     /// the warpgroup execute it together, and its MMAs have been waited for. `elements`
     /// and `maps` are those of the kernel. No other warpgroup stores these rows and epilogue tiles.
     #[inline(always)]
@@ -165,16 +156,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         coord: TileCoord,
         boxes: Range<u32>,
     ) {
-        // The same, as a constant.
-        let usual = OutputElements {
-            transposed: self.elements.permuted,
-            ..self.elements
-        };
-        let this = TmaEpilogue {
-            elements: usual,
-            ..*self
-        };
-        let leader = this.is_leader();
+        let leader = self.is_leader();
         for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
             if !boxes.contains(&(index as u32)) {
                 continue;
@@ -187,16 +169,9 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
             unsafe {
-                this.store_tile::<false>(&mut values, at_tile::<C>(coord, index), slot, leader);
+                self.store_tile::<false>(&mut values, at_tile::<C>(coord, index), slot, leader);
             }
         }
-    }
-
-    /// Whether C lies column by column where accumulators are those of an operand source that has
-    /// it so, and else row by row.
-    #[inline(always)]
-    pub fn lies_as_usual(&self) -> bool {
-        self.elements.transposed == self.elements.permuted
     }
 
     /// [`store`](Self::store) for any C and any operator. Its code, for which that is more, stands
@@ -292,9 +267,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                     self.for_each_line_tile(coord, slot, |lines| lines.load());
                     self.sync(false);
                 }
-                self.for_each_in_tile(start, |register, source| {
-                    values[register] = op.combine(values[register], (*source).widen());
-                });
+                for register in 0..Self::BOX_REGISTERS {
+                    let source = *Self::in_tile(start, register, elements.transposed);
+                    values[register] = op.combine(values[register], source.widen());
+                }
             } else {
                 *values = values.map(|scaled| op.combine(scaled, 0.0));
             }
@@ -309,7 +285,10 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
                 self.take(slot, is_by_tma, leader);
             }
             if elements.transposed {
-                self.for_each_in_tile(start, |register, to| *to = C::from_wide(values[register]));
+                for register in 0..Self::BOX_REGISTERS {
+                    let to = Self::in_tile(start, register, true);
+                    *to = C::from_wide(values[register]);
+                }
             } else {
                 Self::write_vec2s(values, start);
             }
@@ -371,15 +350,15 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     #[inline(always)]
     unsafe fn multiply(&self, values: &mut Values, start: *mut u8) {
         let is_needed = self.op.is_source_needed();
-        self.for_each_in_tile(start, |register, source| {
+        for register in 0..Self::BOX_REGISTERS {
             let source = if is_needed {
                 // SAFETY: the element is inside of the epilogue tile, and there by the contract.
-                unsafe { *source }.widen()
+                unsafe { *Self::in_tile(start, register, self.elements.transposed) }.widen()
             } else {
                 0.0
             };
             values[register] = self.op.multiply(values[register], source);
-        });
+        }
     }
 
     /// Calls `each` with this warp's lines of the epilogue tile in `slot`. Where C lies column by
@@ -437,45 +416,17 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         }
     }
 
-    /// Calls `each` with the address of each of this thread's registers in the epilogue tile at
-    /// `start`.
+    /// The address of this thread's `register` in the epilogue tile at `start`.
     #[inline(always)]
-    fn for_each_in_tile(&self, start: *mut u8, mut each: impl FnMut(usize, *mut C)) {
-        let OutputElements {
-            transposed,
-            permuted,
-            ..
-        } = self.elements;
-        if transposed && !permuted {
-            // Opaque: what is computed of it here would else take registers in the main loop, and
-            // the addresses of all registers while the epilogue tiles are stored.
-            let thread = opaque(thread::thread_idx_x() as usize);
-            let first = [thread / 32 % 4 * 16 + thread % 32 / 4, 2 * (thread % 4)];
-            let first = opaque(transposed_offset(first));
-            for register in 0..Self::BOX_REGISTERS {
-                let [of_two, of_half] = [register % 2, register % EIGHT_REGISTERS / 2];
-                // The second column of a vec2 is the next line, whose swizzle differs in bit 0; the
-                // second row is two chunks further. No sum here carries into other bits.
-                let line = of_two * (ROW_BYTES + CHUNK_BYTES);
-                let offset = first ^ line ^ (2 * CHUNK_BYTES * of_half);
-                let eight = register / EIGHT_REGISTERS * 8 * ROW_BYTES;
-                each(register, start.wrapping_add(offset + eight).cast());
-            }
-            return;
-        }
-        for register in 0..Self::BOX_REGISTERS {
-            let address = match transposed {
-                true => {
-                    let offset = transposed_offset(offset(register, permuted));
-                    start.wrapping_add(offset).cast()
-                }
-                false => {
-                    let [row, column] = offset(register, permuted);
-                    lines::element(start, row, column)
-                }
-            };
-            each(register, address);
-        }
+    fn in_tile(start: *mut u8, register: usize, is_transposed: bool) -> *mut C {
+        let [row, column] = offset(register, is_transposed);
+        let (line, element) = if is_transposed {
+            let [of_box, row] = [row / TRANSPOSED_BOX, row % TRANSPOSED_BOX];
+            (of_box * TRANSPOSED_BOX + column, row)
+        } else {
+            (row, column)
+        };
+        lines::element(start, line, element)
     }
 
     /// Writes the results to the epilogue tile at `start`, in vec2s.
@@ -519,24 +470,24 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
         columns: u32,
     ) -> (SharedAddress, *const TensorMap, [u32; 3]) {
         // SAFETY: the address is inside of the maps.
-        let mut map = unsafe { &raw const (*self.maps).c };
-        let (mut start, mut row) = (start, coord.row);
+        let map = unsafe { &raw const (*self.maps).c };
         if self.elements.transposed {
             let of_box = thread::thread_idx_x() as usize / 64 % 2;
-            start = start.wrapping_add(of_box * BOX_BYTES / 2);
-            row += (of_box * TRANSPOSED_BOX) as u32;
-        }
-        let (mut column, mut matrix) = (coord.column, coord.matrix);
-        if columns < Self::BOX_COLUMNS as u32 && coord.column + columns <= self.elements.params.n {
+            let start = start.wrapping_add(of_box * BOX_BYTES / 2);
+            let row = coord.row + (of_box * TRANSPOSED_BOX) as u32;
+            let at = [row, coord.column, coord.matrix];
+            (SharedAddress::of(start), map, at)
+        } else if columns < Self::BOX_COLUMNS as u32
+            && coord.column + columns <= self.elements.params.n
+        {
             // SAFETY: tiles end inside of an epilogue tile, so the address is inside of the maps.
-            map = unsafe { &raw const (*self.maps.cast::<WindowMaps>()).c_windows };
-            (column, matrix) = (0, coord.column / COLUMN_STEP as u32);
+            let windows = unsafe { &raw const (*self.maps.cast::<WindowMaps>()).c_windows };
+            let at = [0, coord.row, coord.column / COLUMN_STEP as u32];
+            (SharedAddress::of(start), windows, at)
+        } else {
+            let at = [coord.column, coord.row, coord.matrix];
+            (SharedAddress::of(start), map, at)
         }
-        let at = match self.elements.transposed {
-            true => [row, column, matrix],
-            false => [column, row, matrix],
-        };
-        (SharedAddress::of(start), map, at)
     }
 
     /// Bytes of a TMA box of C.

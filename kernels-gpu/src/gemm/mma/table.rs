@@ -235,7 +235,6 @@ pub(super) const fn config<T: MmaTile>(
         entry,
         tile: [T::BM as u32, T::BN as u32, bk as u32],
         narrowest: T::BN as u32,
-        transposes: false,
         threads: T::THREADS as u32,
         shared_bytes: if stages > epilogue {
             stages as u32

@@ -82,13 +82,8 @@ impl KernelSet {
         copies: OperandCopies,
     ) -> Option<(f64, GemmPlan)> {
         let (clocks, best) = self.fastest(problem)?;
-        Some((clocks + self.clocks_of_copies(copies), best))
-    }
-
-    /// Clocks of the copies of operands.
-    pub fn clocks_of_copies(&self, copies: OperandCopies) -> f64 {
         if copies.launches == 0 {
-            return 0.0;
+            return Some((clocks, best));
         }
         let ([launch, second], bytes_per_clock) = match self.persistent_tiles {
             [] => ([cost::COPY_LAUNCH; 2], cost::COPY_BYTES_PER_CLOCK),
@@ -99,7 +94,10 @@ impl KernelSet {
         };
         let launches = launch + f64::from(copies.launches - 1) * second;
         // Each byte is read and written.
-        launches + 2.0 * copies.bytes / bytes_per_clock
+        Some((
+            clocks + launches + 2.0 * copies.bytes / bytes_per_clock,
+            best,
+        ))
     }
 
     /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has
@@ -109,7 +107,7 @@ impl KernelSet {
     }
 
     /// [`plan`](Self::plan), with its predicted clocks.
-    pub(super) fn fastest(&self, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
+    fn fastest(&self, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
         let persistent = persistent::fastest(self, self.persistent_configs(problem), problem);
         let persistent = persistent.map(|(clocks, candidate)| (clocks, candidate.plan()));
         let others = self.other_candidates(problem);
@@ -161,9 +159,7 @@ impl KernelSet {
     fn other_candidates(&self, problem: &GemmProblem) -> impl Iterator<Item = (f64, GemmPlan)> {
         let tiles = self.tiles.iter().filter(|tile| fits(tile, problem));
         let grids = tiles.flat_map(|tile| self.grid_candidates(tile, problem));
-        // No other kernel stores tiles of Cᵀ to C.
-        let gemv = (!problem.exchanged).then(|| self.gemv_candidates(problem));
-        grids.chain(gemv.into_iter().flatten())
+        grids.chain(self.gemv_candidates(problem))
     }
 
     /// The same with the kernels that take operands as they lie beside its own tiles.
@@ -223,5 +219,4 @@ fn fits(tile: &TileConfig, problem: &GemmProblem) -> bool {
     takes(0, !problem.transposed[0])
         && takes(1, problem.transposed[1])
         && tile.shared_bytes <= problem.shared_bytes
-        && (tile.transposes || !problem.exchanged)
 }

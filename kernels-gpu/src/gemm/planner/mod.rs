@@ -24,7 +24,7 @@ pub use cost::{LINE_BYTES, row_alignment};
 pub use kernel_set::{KernelSet, OperandCopies};
 
 use super::scheduler::cluster_shape::ClusterShape;
-use super::scheduler::persistent::{ReductionMode, TMA_STORE_TRANSPOSED, TileSchedulerParams};
+use super::scheduler::persistent::{ReductionMode, TileSchedulerParams};
 use super::simt::promotion;
 use super::tile_config::TileConfig;
 use super::wgmma::boxes::OperandBoxes;
@@ -52,8 +52,6 @@ pub struct GemmProblem {
     pub c_vectors: bool,
     /// Whether TMA can store C: see [`TileSchedulerParams::tma_store`].
     pub tma_store: bool,
-    /// Whether the problem is Cᵀ = Bᵀ · Aᵀ, and A and B, m and n are exchanged. TMA stores C then.
-    pub exchanged: bool,
     /// GEMMs in the batch.
     pub batch: u32,
     /// SMs of the device.
@@ -111,7 +109,6 @@ const H200: GemmProblem = GemmProblem {
     fused: false,
     c_vectors: true,
     tma_store: true,
-    exchanged: false,
     batch: 1,
     multiprocessors: 132,
     active_clusters: ActiveClusters::new([132, 66, 39, 30, 22, 17, 15, 15]),
@@ -230,14 +227,6 @@ impl GemmPlan {
         match &self.scheduler {
             TileScheduler::Grid => None,
             TileScheduler::Persistent { params, .. } => Some(params.tiles.tile()[1]),
-        }
-    }
-
-    /// Whether it computes Cᵀ = Bᵀ · Aᵀ.
-    pub const fn is_exchanged(&self) -> bool {
-        match &self.scheduler {
-            TileScheduler::Grid => false,
-            TileScheduler::Persistent { params, .. } => params.tma_store == TMA_STORE_TRANSPOSED,
         }
     }
 

@@ -11,10 +11,7 @@ use crate::gemm::reduction::stream_k;
 use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::cluster_shape::ClusterShape;
 use crate::gemm::scheduler::fast_divmod::FastDivmod;
-use crate::gemm::scheduler::persistent::{
-    self as scheduler, GROUP_M_ONE_WAVE, TMA_STORE_TRANSPOSED,
-};
-use crate::gemm::scheduler::persistent::{TileGrid, counters};
+use crate::gemm::scheduler::persistent::{self as scheduler, GROUP_M_ONE_WAVE, TileGrid, counters};
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::{OperandBoxes, SWIZZLED_ROWS};
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
@@ -511,10 +508,7 @@ impl Tile {
                     )
                     .with_head(self.head(grid))
                     .for_clusters(cluster),
-                    tma_store: match self.problem.exchanged {
-                        true => TMA_STORE_TRANSPOSED,
-                        false => self.problem.tma_store.into(),
-                    },
+                    tma_store: self.problem.tma_store.into(),
                     reduction: grid.reduction,
                     partial_sums_offset: (partial_sums_offset / 4) as u32,
                 },

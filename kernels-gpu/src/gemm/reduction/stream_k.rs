@@ -199,7 +199,7 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     (c, workspace): (*mut C, *mut f32),
     params: &GemmParams<f32>,
     scheduler: &TileSchedulerParams,
-    orientation: u32,
+    transposed: bool,
 ) {
     griddepcontrol::launch_dependents();
     let [bm, bn] = scheduler.tiles.tile();
@@ -226,11 +226,10 @@ unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     let elements = OutputElements {
         c,
         params,
-        transposed: orientation != 0,
-        permuted: orientation == 1,
+        transposed,
     };
     // Rows of a C that TMA can store begin at multiples of 16 bytes.
-    let as_vec2s = scheduler.tma_store != 0 && orientation == 0;
+    let as_vec2s = scheduler.tma_store != 0 && !transposed;
     let splits = scheduler.stream_k.splits;
     let (warpgroup, all) = (
         thread::thread_idx_x() / WARPGROUP as u32,
@@ -260,20 +259,20 @@ macro_rules! kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// The first four are those of the launch before. `orientation` is 0, or where C lies
-            /// column by column 1 with permuted rows of accumulators, and 2 without. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
+            /// The first four are those of the launch before. `transposed` is 1 where C lies column
+            /// by column, or 0. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
             #[cuda_std::kernel(max_threads = MAX_THREADS, min_blocks = RESIDENT)]
             pub unsafe fn $name(
                 c: *mut $element,
                 workspace: *mut f32,
                 params: GemmParams<f32>,
                 scheduler: TileSchedulerParams,
-                orientation: u32,
+                transposed: u32,
             ) {
                 // SAFETY: this kernel has the contract of `body`.
                 unsafe {
                     body::<_, LinearCombination<f32>>(
-                        (c, workspace), &params, &scheduler, orientation,
+                        (c, workspace), &params, &scheduler, transposed != 0,
                     )
                 }
             }

@@ -55,10 +55,6 @@ pub enum SplitOrder {
     SplitBySplit,
 }
 
-/// [`TileSchedulerParams::tma_store`] where the tiles are those of Cᵀ = Bᵀ · Aᵀ: to TMA, which
-/// stores it, C lies column by column.
-pub const TMA_STORE_TRANSPOSED: u32 = 2;
-
 /// Parameters of the tile scheduler, passed by value beside
 /// [`GemmParams`](crate::gemm::GemmParams). The host computes them: a kernel has few registers for
 /// what it needs until its end.
@@ -69,8 +65,7 @@ pub struct TileSchedulerParams {
     pub tiles: TileGrid<FastDivmod>,
     /// Their decomposition into work units.
     pub stream_k: StreamK<FastDivmod>,
-    /// 1 where TMA can store C: it, its rows and its matrices begin at multiples of 16 bytes. Or
-    /// [`TMA_STORE_TRANSPOSED`].
+    /// 1 where TMA can store C: it, its rows and its matrices begin at multiples of 16 bytes.
     pub tma_store: u32,
     /// What reduces the partial sums.
     pub reduction: ReductionMode,

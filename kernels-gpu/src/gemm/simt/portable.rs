@@ -266,7 +266,6 @@ macro_rules! portable_kernels {
                 entry: stringify!($name),
                 tile: [BMN as u32, BMN as u32, BK as u32],
                 narrowest: BMN as u32,
-                transposes: false,
                 threads: THREADS as u32,
                 shared_bytes: 0,
                 clusters: &[ClusterShape::ALONE],

@@ -400,7 +400,6 @@ impl Work {
                 c: core::ptr::with_exposed_provenance_mut::<C>(c as usize),
                 params: &params,
                 transposed: false,
-                permuted: false,
             },
             tma_store,
             maps: self.maps,

@@ -59,7 +59,7 @@ use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::boxes::OperandBoxes;
 use crate::gemm::wgmma::multicast::{ALONE, UP_TO_8};
 use crate::gemm::wgmma::rs::RS;
-use crate::gemm::wgmma::source::{SS, narrowest, transposes};
+use crate::gemm::wgmma::source::{SS, narrowest};
 use crate::gemm::wgmma::split::SplitSS;
 use crate::gemm::wgmma::stage::{TensorMaps, WM};
 use crate::gemm::wgmma::warp_specialized::{WgmmaTile, body, threads};
@@ -142,7 +142,6 @@ macro_rules! wgmma_kernels {
                     [layout_of($a), layout_of($b)],
                 )
                 .narrowed_to(narrowest::<$source<$input, $a, $b>, $output>($bm / WM, $bn))
-                .transposing(transposes::<$source<$input, $a, $b>, $output>($bm / WM, $bn))
                 .in_clusters($clusters),
             )*)*];
         }

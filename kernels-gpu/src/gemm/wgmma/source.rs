@@ -176,13 +176,6 @@ pub const fn narrowest<W: OperandSource, C>(consumers: usize, bn: usize) -> usiz
     }
 }
 
-/// Whether a launch of a kernel of `consumers` consumer warpgroups and tiles of `bn` columns, with
-/// operands of `W` and elements `C` of C, may store tiles of Cᵀ to C. Wider tiles leave no registers
-/// for it: theirs would spill.
-pub const fn transposes<W: OperandSource, C>(consumers: usize, bn: usize) -> bool {
-    W::CHOOSES_WIDTH && size_of::<C>() == 4 && (consumers == 1 || bn <= 128)
-}
-
 impl<E: Input + Copy, const A: i32, const B: i32> SS<E, A, B> {
     /// [`mma`](Self::mma) for tiles of `columns` columns, by MMAs of as many. The others of the
     /// accumulators are left as they are. An MMA has its width in its opcode, so each width has a

@@ -19,13 +19,11 @@ use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
 use crate::gemm::reduction::partial_sums::{Accumulators, IntegerSums, PartialSums};
 use crate::gemm::scheduler::Split;
 use crate::gemm::scheduler::cluster_shape::ClusterShape;
-use crate::gemm::scheduler::persistent::{
-    ReductionMode, TMA_STORE_TRANSPOSED, TileCoord, TileSchedulerParams,
-};
+use crate::gemm::scheduler::persistent::{ReductionMode, TileCoord, TileSchedulerParams};
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::boxes::{Boxes, OperandBoxes};
 use crate::gemm::wgmma::multicast::BlockInCluster;
-use crate::gemm::wgmma::source::{OperandSource, UnitTiles, narrowest, transposes};
+use crate::gemm::wgmma::source::{OperandSource, UnitTiles, narrowest};
 use crate::gemm::wgmma::stage::{
     self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, WindowMaps,
 };
@@ -170,15 +168,6 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         }
     }
 
-    /// Whether C lies column by column. Opaque as [`columns`](Self::columns).
-    #[inline(always)]
-    fn is_transposed<W: OperandSource, S: Accumulator>(&self) -> bool {
-        match const { transposes::<W, C>(CONSUMERS, S::COLUMNS) } {
-            true => opaque(self.scheduler.tma_store as usize) == TMA_STORE_TRANSPOSED as usize,
-            false => W::C_TRANSPOSED,
-        }
-    }
-
     /// The first row and column that are loaded for the tile at `coord`, and the boxes of both
     /// operands.
     ///
@@ -290,8 +279,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
             elements: OutputElements {
                 c: self.c,
                 params: &self.params,
-                transposed: self.is_transposed::<W, S>(),
-                permuted: W::C_TRANSPOSED,
+                transposed: W::C_TRANSPOSED,
             },
             tma_store: self.scheduler.tma_store,
             maps: self.maps,
@@ -349,7 +337,7 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
                     epilogue.load_first(coord, boxes.clone());
                 }
                 let is_plain = !op.is_source_needed() && !op.has_finish();
-                if self.scheduler.tma_store != 0 && is_plain && epilogue.lies_as_usual() {
+                if self.scheduler.tma_store != 0 && is_plain {
                     epilogue.store(&accumulators, coord, boxes);
                 } else if epilogue.is_aligned() {
                     epilogue.store_aligned(&accumulators, coord, boxes);

@@ -132,7 +132,6 @@ impl Params {
                 c: self.c,
                 params: &self.gemm,
                 transposed: false,
-                permuted: false,
             },
             tma_store: 1,
             maps: self.maps,

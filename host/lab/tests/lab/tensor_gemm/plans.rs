@@ -106,8 +106,11 @@ fn choices<T: GemmInto<C>, C: Element>(
     is_meant: impl Fn(&GemmPlan) -> bool,
 ) -> Vec<GemmPlan> {
     let device = DeviceLimits::new(multiprocessors, HOPPER);
-    let mut plans = case.product.candidates(device).unwrap();
-    plans.retain(|(_, plan)| is_meant(plan));
+    let kernels = case.product.kernels(device).unwrap();
+    let mut plans: Vec<_> = kernels
+        .candidates(&case.product.problem(device))
+        .filter(|(_, plan)| is_meant(plan))
+        .collect();
     plans.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     plans.into_iter().map(|(_, plan)| plan).collect()
 }
@@ -270,8 +273,7 @@ where
                 let mut seen = HashSet::new();
                 for choice in choices {
                     let name = format!("{} {extents:?} {shape:?} {padding}", choice.entry);
-                    let kind = (choice.entry, choice.is_exchanged());
-                    if seen.insert(kind) && drawn.takes(&name, false) {
+                    if seen.insert(choice.entry) && drawn.takes(&name, false) {
                         run(engine, &case, &choice);
                     }
                 }
@@ -295,8 +297,7 @@ fn each_kind<T, C>(
     for choice in choices {
         let stream_k = choice.decomposition.stream_k();
         let mode = stream_k.map(|of| of.reduction as u32);
-        let is_multicast = choice.cluster_shape().is_multicast();
-        let kind = (choice.entry, mode, is_multicast, choice.is_exchanged());
+        let kind = (choice.entry, mode, choice.cluster_shape().is_multicast());
         let name = format!("{kind:?} {name}");
         if seen.insert(kind) && drawn.takes(&name, false) {
             let [first, second] = run(engine, case, &choice);
