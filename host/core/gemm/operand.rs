@@ -258,8 +258,8 @@ impl<T: GemmInput> Oriented<T> {
     }
 
     /// Whether it is stored MN-major and copied to be K-major: because the tensor cores want that;
-    /// because it would [have sparse boxes](Self::has_sparse_boxes); or because it must be copied anyway, and its rows are shorter than
-    /// half of what the other copy takes at a time.
+    /// because it would [have sparse boxes](Self::has_sparse_boxes); or because it must be copied
+    /// anyway, and its rows are shorter than half of what the other copy takes at a time.
     fn is_copied_k_major(&self, side: usize) -> bool {
         if self.is_stored_k_major(side) || self.is_split() {
             return false;

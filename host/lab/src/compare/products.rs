@@ -161,17 +161,14 @@ fn by_cublaslt<'e>(
     let first = products[0];
     let alignments = cublaslt::alignments(products);
     let product = library.product(&first, alignments, workspace.bytes)?;
-    let choice = choice::fastest(
-        product.algorithms(),
-        products.len(),
-        |algorithm, launches| {
-            sample(comparer, launches, products, |of_set| {
-                // SAFETY: the matrices are those of the kernel and of the peer's outputs, which live
-                // until `sample` has synchronised the stream; the workspace is the comparer's.
-                unsafe { library.queue(&product, algorithm, of_set, workspace) }
-            })
-        },
-    )?;
+    let (algorithms, copies) = (product.algorithms(), products.len());
+    let choice = choice::fastest(algorithms, copies, |algorithm, launches| {
+        sample(comparer, launches, products, |of_set| {
+            // SAFETY: the matrices are those of the kernel and of the peer's outputs, which live
+            // until `sample` has synchronised the stream; the workspace is the comparer's.
+            unsafe { library.queue(&product, algorithm, of_set, workspace) }
+        })
+    })?;
     let Some(Choice {
         best,
         best_ms,

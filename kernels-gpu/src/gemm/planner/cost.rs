@@ -9,12 +9,12 @@
 //! The constants are fitted to times on an H200: those of GEMVs to
 //! `results/h200/tuning/ways-*.txt`, those of f32, f64 and `wgmma` to times of GEMMs drawn at
 //! random, whose operands are not in the cache (278 of f32, `f32-fit.txt`; 75 of f64,
-//! `f64-fit.txt`; 203 of bf16 and TF32, `wgmma-fit.txt`). Where the costs of f32 are fitted to four
-//! fifths of its GEMMs, the planner's choice takes 1.012 times as long as the fastest for the
-//! others; in f64, for 40 others, 1.011 times; of `wgmma`, for the half that is not fitted, 1.031
-//! times: geometric means. What GEMV T loses when it reads again is fitted to its times since
-//! blocks that read the same start side by side. Other GPUs have other rates, but much the same
-//! ratios.
+//! `f64-fit.txt`; 358 of bf16, as CUDA graphs, `wgmma-graphs.txt`). Where the costs of f32 are
+//! fitted to four fifths of its GEMMs, the planner's choice takes 1.012 times as long as the
+//! fastest for the others; in f64, for 40 others, 1.011 times; of `wgmma`, for those that are not
+//! fitted, 1.025 times: geometric means. What GEMV T loses when it reads again is fitted to its
+//! times since blocks that read the same start side by side. Other GPUs have other rates, but much
+//! the same ratios.
 
 mod gemv;
 mod persistent;

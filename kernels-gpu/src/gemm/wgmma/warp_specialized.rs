@@ -230,14 +230,14 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
         let stages_of_unit = unit.k_tiles as usize * W::K_TILE_STAGES as usize;
         // Further work units read stages that this one does not reach, and where it fills all of
         // each stage, what is left of it.
-        let (filled, count) = match work_units.advance() {
+        let (loaded, count) = match work_units.advance() {
             Some(_) => (least, StageCountAuto::<S, CONSUMERS, true>::COUNT),
             None => (of_unit, stages_of_unit),
         };
         if is_filled(of_unit) && stages_of_unit >= count {
             return false;
         }
-        let [rows, columns] = filled.map(|rows| rows as usize * ROW_BYTES);
+        let [rows, columns] = loaded.map(|rows| rows as usize * ROW_BYTES);
         let b = CONSUMERS * A_BYTES;
         let threads = threads(CONSUMERS * WM);
         // SAFETY: no TMA load and no MMA uses the stages yet, by the contract. The proxy fence and

@@ -14,7 +14,7 @@ use warpladder::element::TensorInput;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::gemm::tuning::Choices;
-use warpladder::gemm::{self, DeviceLimits, GemmInto, HOPPER, Tf32};
+use warpladder::gemm::{self, Description, DeviceLimits, GemmInto, HOPPER, Tf32};
 use warpladder::plan::Plan;
 
 /// Sizes that meet edges of tiles and of stages.
@@ -229,29 +229,34 @@ fn long_sums_are_cut_into_slices() {
 
 #[test]
 fn few_rows_across_k_are_copied_along_it() {
-    let engine = EmulatorEngine::new();
-    let (_, round) = BF16;
     let copies = |extents, transposed| {
-        let case = RandomGemm::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
-        let entries = plan(&case, engine.multiprocessors()).launches.into_iter();
-        let mut entries: Vec<_> = entries.map(|launch| launch.entry).collect();
-        entries.pop();
-        entries
+        let product = Description::<bf16>::dense(extents, transposed);
+        let device = DeviceLimits::new(132, HOPPER);
+        let kernels = product.kernels(device).unwrap();
+        let choice = kernels.plan(&product.problem(device)).unwrap();
+        let plan = gemm::plan_choice(&product, device, &choice);
+        let entries = plan.launches.into_iter().map(|launch| launch.entry);
+        let is_copy = |entry: &&str| entry.starts_with("pack");
+        entries.take_while(is_copy).collect::<Vec<_>>()
     };
     const TURNED: [&str; 1] = ["pack_transposed_16"];
     let [nn, tn] = [[false; 2], [true, false]];
-    assert_eq!(copies([8, 256, 256], tn), TURNED);
-    assert_eq!(copies([100, 256, 256], tn), TURNED);
-    // As many rows as a box has columns, many rows, and few that are K-major.
+    // Where the copy takes less than the parts of boxes that lie outside, as often as they load.
+    assert_eq!(copies([72, 100_000, 8192], tn), TURNED);
+    assert_eq!(copies([100_000, 8, 8192], nn), TURNED);
     for (extents, transposed) in [
+        ([8, 256, 256], tn),
+        ([104, 256, 256], tn),
+        ([256, 8, 256], nn),
+        // As many rows as a box has columns, many rows, and few that are K-major.
         ([64, 256, 256], tn),
         ([200, 256, 256], tn),
         ([8, 256, 256], nn),
     ] {
-        assert_eq!(copies(extents, transposed), [""; 0]);
+        assert_eq!(copies(extents, transposed), [""; 0], "{extents:?}");
     }
-    assert_eq!(copies([256, 8, 256], nn), TURNED);
     // What must be copied anyway, of short and of long rows.
+    assert_eq!(copies([100, 256, 256], tn), TURNED);
     assert_eq!(copies([256, 100, 256], nn), TURNED);
     assert_eq!(copies([256, 300, 256], nn), ["pack_16"]);
     // Of both operands in one launch, unless they are large.

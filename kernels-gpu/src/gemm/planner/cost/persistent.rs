@@ -39,11 +39,11 @@ pub const TAIL: f64 = 10_600.0;
 /// Bytes of A and B that come from device memory in a clock.
 pub const BYTES_PER_CLOCK: f64 = 2350.0;
 
-/// Persistent tiles of BM × BN in multicast clusters of these numbers of blocks or more, beside what
-/// the L2 cache takes. Fitted, with the other costs of persistent kernels, to 22,600 times on an
-/// H200 of 358 products of bf16, drawn at random, whose launches are CUDA graphs. Fitted to 153 of
-/// them, the planner's choice takes 1.025 times as long for the 205 others as the fastest, and the
-/// same the other way round: geometric means (1.037 and 1.045 with costs that were fitted to
+/// Persistent tiles of BM × BN in multicast clusters of these numbers of blocks or more, beside
+/// what the L2 cache takes. Fitted, with the other costs of persistent kernels, to 22,600 times on
+/// an H200 of 358 products of bf16, drawn at random, whose launches are CUDA graphs. Fitted to 153
+/// of them, the planner's choice takes 1.025 times as long for the 205 others as the fastest, and
+/// the same the other way round: geometric means (1.037 and 1.045 with costs that were fitted to
 /// launches of streams, of products above 1 GFLOP).
 pub const WGMMA: &[TileCost] = &[
     TileCost::of_columns([128, 256, 1], 4.10, 21.4),
