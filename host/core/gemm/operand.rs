@@ -394,14 +394,19 @@ fn with_vectors_k_major<T: GemmInput>(mut product: Description<T>, vector: u32) 
 const LONGEST_PROMOTED_K: u32 = 1024;
 
 /// The map [of windows](stage::WindowMaps) of an output, for tiles of `columns` columns; `None`
-/// where these do not end inside of an epilogue tile.
+/// where these do not end inside of an epilogue tile. An output that is narrower than a window has
+/// none: its own map stands there, as kernels prefetch one.
 fn windows(output: TensorMap, columns: u32) -> Option<TensorMap> {
     let rest = columns % output.box_columns;
-    (rest != 0 && rest <= output.columns).then(|| TensorMap {
+    let of_windows = || TensorMap {
         columns: rest,
         matrices: (output.columns - rest) / COLUMN_STEP as u32 + 1,
         stride: COLUMN_STEP as u64,
         ..output
+    };
+    (rest != 0).then(|| match rest <= output.columns {
+        true => of_windows(),
+        false => output,
     })
 }
 

@@ -136,8 +136,8 @@ impl Area {
         }
     }
 
-    /// Whether other bytes of the word of a cell were written: compilers copy structures with their
-    /// padding.
+    /// Whether a cell was never written, and other bytes of its word were: compilers copy
+    /// structures with their padding.
     pub(super) fn is_in_part_written(&self, cell: usize) -> bool {
         let times = 4usize >> self.written.shift.min(2);
         let first = cell / times * times;
@@ -145,7 +145,7 @@ impl Area {
             self.written.marks.get(cell).is_some_and(|mark| *mark != 0)
                 || self.first.get(cell).is_some_and(|block| *block != 0)
         };
-        (first..first + times).any(|cell| written(&cell))
+        !written(&cell) && (first..first + times).any(|cell| written(&cell))
     }
 
     /// The ranges that the launch wrote to: (address, bytes).

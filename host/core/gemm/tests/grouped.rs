@@ -165,7 +165,7 @@ fn products(extents: &[[usize; 3]], turn: usize) -> Vec<Product> {
 
 /// The emulator with few multiprocessors, so that a block has several tiles.
 fn of_few_multiprocessors() -> Gpu {
-    Gpu::on(Box::new(EmulatorEngine::new().with_multiprocessors(3)))
+    Gpu::on(Box::new(EmulatorEngine::new().with_multiprocessors(5)))
 }
 
 #[test]

@@ -4,6 +4,8 @@ use super::Numbers;
 use crate::device::ComputeCapability;
 use crate::gemm::tuning::Choices;
 use crate::gemm::{Description, DeviceLimits, GemmInput, PlanError, Precision, Tf32, plan};
+use crate::gemm::{HOPPER, plan_choice};
+use crate::launch::Param;
 use crate::plan::PlannedLaunch;
 use crate::ptx;
 use half::{bf16, f16};
@@ -51,6 +53,33 @@ fn operands_are_taken_as_they_lie_where_copies_take_longer() {
     check::<f16>("f16");
     check::<bf16>("bf16");
     check::<Tf32>("tf32");
+}
+
+/// Kernels prefetch a map of windows of C wherever their tiles end inside of an epilogue tile, also
+/// where C is narrower than a window.
+#[test]
+fn tiles_that_end_inside_of_an_epilogue_tile_have_a_map_of_windows() {
+    let device = DeviceLimits::new(132, HOPPER);
+    let mut widths = HashSet::new();
+    for n in [8, 144, 400] {
+        let product = Description::<bf16>::dense([130, n, 64], [false, true]);
+        let kernels = product.kernels(device).unwrap();
+        for (_, choice) in kernels.candidates(&product.problem(device)) {
+            let columns = choice.tile_columns().unwrap();
+            let plan = plan_choice(&product, device, &choice);
+            let maps = plan.launches[0]
+                .params
+                .iter()
+                .find_map(|param| match param {
+                    Param::TensorMaps(maps) => Some(maps.len()),
+                    _ => None,
+                });
+            let is_whole = columns.is_multiple_of(32);
+            assert_eq!(maps, Some(if is_whole { 3 } else { 4 }), "{n} {columns}");
+            widths.insert((n, is_whole));
+        }
+    }
+    assert!(widths.contains(&(8, false)) && widths.contains(&(8, true)));
 }
 
 /// Those of f32 in terms are multiplied in f32 where that takes less time than to write terms.

@@ -152,7 +152,7 @@ fn partial_sums_are_added_up_as_the_reduction_mode_says() {
 
 #[test]
 fn few_tiles_of_few_splits_are_reduced_by_clusters() {
-    for extents in [[768, 1024, 8192], [256, 256, 8192]] {
+    for extents in [[768, 1024, 8192], [512, 512, 4096]] {
         let plan = planned(extents);
         assert_eq!(plan.scheduler.reduction, ReductionMode::Cluster, "{plan:?}");
     }
