@@ -27,10 +27,9 @@ pub(super) struct Choice {
 }
 
 /// Times `count` candidates on `copies` copies of the data and chooses the one with the least
-/// median. `sample` gives the
-/// milliseconds of a launch of a candidate, from that many launches, or breaks where the candidate
-/// cannot be launched. All are timed once; those near to the fastest, and the first, several times
-/// in turn. `None` where none can be launched.
+/// median. `sample` gives the milliseconds of a launch of a candidate, from that many launches, or
+/// breaks where the candidate cannot be launched. All are timed once; those near to the fastest,
+/// and the first, several times in turn. `None` where none can be launched.
 pub(super) fn fastest<E>(
     count: usize,
     copies: usize,
