@@ -14,7 +14,7 @@ use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::mma::k_major::{self, TILE_K, TILE_MN};
 use kernels_gpu::gemm::pack_rows::{self, Pack, PackBoth};
-use kernels_gpu::gemm::planner::{GemmPlan, KernelSet, OperandCopies};
+use kernels_gpu::gemm::planner::{GemmPlan, GemmProblem, KernelSet, OperandCopies};
 
 /// The kernels that copy an operand.
 pub(super) const ENTRIES: [&str; 3] = [K_MAJOR, "pack_rows_16", "pack_rows_32"];
@@ -47,16 +47,19 @@ pub(super) enum Without {
     AsTheyLie(Box<GemmPlan>),
 }
 
-/// How a product takes less time than the copies that its kernels ask for, and the product by them.
+/// How a product takes less time than the copies that its kernels ask for, and the product by them:
+/// `problem` is that of the description.
 pub(super) fn faster_without<T: GemmInput>(
     description: &Description<T>,
+    problem: &GemmProblem,
     device: DeviceLimits,
     kernels: &KernelSet,
 ) -> Option<Without> {
     if kernels.persistent_tiles.is_empty() {
         return None;
     }
-    let oriented = Oriented::fastest(description, kernels, description.stored_problem(device));
+    let [transposed_a, transposed_b] = problem.transposed;
+    let oriented = Oriented::taken(description, [!transposed_a, transposed_b]);
     let copies = oriented.needed_copies();
     // Most products ask for no copies: they are planned once.
     if copies.launches == 0 {
@@ -67,7 +70,7 @@ pub(super) fn faster_without<T: GemmInput>(
         true => OperandCopies::default(),
         false => copies,
     };
-    let (clocks, _) = kernels.plan_of_copies(&description.problem(device), counted)?;
+    let (clocks, _) = kernels.plan_of_copies(problem, counted)?;
     let in_f32 = in_f32(description, device, kernels, copies.bytes);
     let as_they_lie = as_they_lie(description, device, kernels);
     let all = in_f32.into_iter().chain(as_they_lie);

@@ -5,6 +5,7 @@ use super::parameters::bytes;
 use super::{Description, DeviceLimits, EightBit, GemmInput, PORTABLE, Precision, Scales};
 use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
+use kernels_gpu::gemm::copy::layout;
 use kernels_gpu::gemm::mma::split::RANGE_BYTES;
 use kernels_gpu::gemm::planner::{Decomposition, GemmPlan, TileScheduler};
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
@@ -164,7 +165,8 @@ fn parameters<T: GemmInput>(
             params,
             boxes,
         } => {
-            let oriented = Oriented::for_layouts(description, config.layouts);
+            let oriented =
+                Oriented::taken(description, config.layouts.map(|of| of == layout::K_MAJOR));
             // The range of split operands comes before all else.
             let workspace = match description.precision {
                 Precision::Native => Param::Workspace,

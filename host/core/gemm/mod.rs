@@ -66,7 +66,7 @@ pub fn plan<T: GemmInput>(
         candidates.find(|(_, choice)| tuned.is(choice))
     });
     if measured.is_none() {
-        match copied::faster_without(description, device, kernels) {
+        match copied::faster_without(description, &problem, device, kernels) {
             Some(Without::InF32(in_f32)) => return plan(&in_f32, device, tuned),
             Some(Without::AsTheyLie(choice)) => {
                 return Ok(plan_choice(description, device, &choice));

@@ -9,7 +9,6 @@ use super::{Description, GemmInput, Precision};
 use crate::launch::{L2Promotion, Region, TensorMap};
 use crate::plan::Plan;
 use cuda_std::wgmma::COLUMN_STEP;
-use kernels_gpu::gemm::copy::layout;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
 use kernels_gpu::gemm::mma::split::TERMS;
 use kernels_gpu::gemm::planner::{self, GemmProblem, KernelSet, LINE_BYTES, OperandCopies};
@@ -41,6 +40,7 @@ pub(super) struct Operand {
 }
 
 /// A product as a `wgmma` kernel computes it: of C or of its transpose.
+#[derive(Clone, Copy)]
 pub(super) struct Oriented<T: GemmInput> {
     /// What the kernel knows of the product: where it is transposed, m counts the columns of C, and
     /// A is the transpose of input 1.
@@ -113,15 +113,15 @@ impl<T: GemmInput> Oriented<T> {
         }
     }
 
-    /// The orientation for a kernel of these layouts of A and B: what one takes MN-major is not
-    /// copied to be K-major.
-    pub fn for_layouts(product: &Description<T>, layouts: [u32; 2]) -> Self {
-        let mut oriented = Oriented::of(product);
-        let takes = |side: usize| layouts[side] != layout::K_MAJOR;
-        oriented.takes_sparse_boxes = [0, 1]
-            .into_iter()
-            .any(|side| oriented.has_sparse_boxes(side) && takes(side));
-        oriented
+    /// The orientation for a kernel that takes A and B K-major or not: what it takes MN-major is
+    /// not copied to be K-major.
+    pub fn taken(product: &Description<T>, k_major: [bool; 2]) -> Self {
+        let oriented = Oriented::of(product);
+        let is_taken_so = |&side: &usize| oriented.has_sparse_boxes(side) && !k_major[side];
+        Oriented {
+            takes_sparse_boxes: [0, 1].iter().any(is_taken_so),
+            ..oriented
+        }
     }
 
     /// The orientation in which these kernels should take the least time: operands of which much
@@ -133,7 +133,7 @@ impl<T: GemmInput> Oriented<T> {
         }
         let loaded = Oriented {
             takes_sparse_boxes: true,
-            ..Oriented::of(product)
+            ..copied
         };
         let clocks = |of: &Self| {
             let plan = kernels.plan_of_copies(&of.problem(problem), of.needed_copies());

@@ -30,17 +30,17 @@ enum Tail {
 
 /// A format with subnormal numbers.
 #[derive(Clone, Copy)]
-struct Format {
+pub(super) struct Format {
     /// Bits of the exponent and of the fraction.
     exponent_bits: u32,
-    fraction_bits: i32,
+    pub(super) fraction_bits: i32,
     /// The largest finite number, and the NaN where there is one.
-    largest: u64,
-    nan: Option<u64>,
+    pub(super) largest: u64,
+    pub(super) nan: Option<u64>,
 }
 
 impl Format {
-    fn of(small: SmallFloat) -> Self {
+    pub(super) fn of(small: SmallFloat) -> Self {
         let (exponent_bits, fraction_bits, largest, nan) = match small {
             SmallFloat::E4m3 => (4, 3, 0x7e, Some(0x7f)),
             SmallFloat::E5m2 => (5, 2, 0x7b, Some(0x7f)),
@@ -58,11 +58,11 @@ impl Format {
         }
     }
 
-    fn bias(self) -> i32 {
+    pub(super) fn bias(self) -> i32 {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    fn sign(self) -> u64 {
+    pub(super) fn sign(self) -> u64 {
         1 << (self.exponent_bits as i32 + self.fraction_bits)
     }
 
@@ -154,7 +154,7 @@ pub(super) fn widen(bits: u64, small: SmallFloat) -> f64 {
 }
 
 /// Bits of an element of a packed operand.
-fn width(small: SmallFloat) -> u32 {
+pub(super) fn width(small: SmallFloat) -> u32 {
     match small {
         SmallFloat::E2m1 => 4,
         _ => 8,

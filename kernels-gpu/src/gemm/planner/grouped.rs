@@ -7,8 +7,7 @@ use crate::gemm::scheduler::cluster_shape::ClusterShape;
 impl KernelSet {
     /// Clocks of the plan with the least predicted time; `None` where no kernel takes the problem.
     pub fn clocks(&self, problem: &GemmProblem) -> Option<f64> {
-        let clocks = self.candidates(problem).map(|(clocks, _)| clocks);
-        clocks.min_by(f64::total_cmp)
+        self.fastest(problem).map(|(clocks, _)| clocks)
     }
 
     /// Clocks of a launch of a list of GEMMs, whose blocks have these numbers of tiles and of

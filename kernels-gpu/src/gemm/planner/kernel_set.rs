@@ -107,7 +107,7 @@ impl KernelSet {
     }
 
     /// [`plan`](Self::plan), with its predicted clocks.
-    fn fastest(&self, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
+    pub(super) fn fastest(&self, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
         let persistent = persistent::fastest(self, self.persistent_configs(problem), problem);
         let persistent = persistent.map(|(clocks, candidate)| (clocks, candidate.plan()));
         let others = self.other_candidates(problem);

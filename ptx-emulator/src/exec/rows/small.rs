@@ -1,6 +1,7 @@
 //! Conversions to and from floats of at most 8 bits, by the bits of f32: all their numbers are
 //! numbers of f32, and of both 16-bit types. What random bits round, or `.rz`, is left to lanes.
 
+use super::super::bytes;
 use super::super::vector::{LANES, Lanes32};
 use super::Operands;
 use super::half::{from_bf16, from_f16, to_bf16, to_f16};
@@ -26,23 +27,21 @@ struct Format {
 impl Format {
     #[inline(always)]
     fn of(small: SmallFloat) -> Option<Self> {
-        let (fraction_bits, bias, sign, largest, nan, special) = match small {
-            SmallFloat::E4m3 => (3, 7, 0x80, 0x7e, 0x7f, 0x7f),
-            SmallFloat::E5m2 => (2, 15, 0x80, 0x7b, 0x7f, 0x7c),
-            SmallFloat::E2m3 => (3, 1, 0x20, 0x1f, 0x1f, 0x20),
-            SmallFloat::E3m2 => (2, 3, 0x20, 0x1f, 0x1f, 0x20),
-            SmallFloat::E2m1 => (1, 1, 0x8, 0x7, 0x7, 0x8),
-            SmallFloat::Ue8m0 => return None,
-        };
+        if small == SmallFloat::Ue8m0 {
+            return None;
+        }
+        let format = bytes::Format::of(small);
+        let largest = format.largest as u32;
         Some(Format {
-            fraction_bits,
-            bias,
-            sign,
+            fraction_bits: format.fraction_bits as u32,
+            bias: format.bias() as u32,
+            sign: format.sign() as u32,
             largest,
-            nan,
-            special,
-            infinity: (small == SmallFloat::E5m2).then_some(0x7c),
-            width: if small == SmallFloat::E2m1 { 4 } else { 8 },
+            nan: format.nan.map_or(largest, |nan| nan as u32),
+            // All patterns of a format without NaNs are finite.
+            special: largest + 1,
+            infinity: (small == SmallFloat::E5m2).then_some(largest + 1),
+            width: bytes::width(small),
         })
     }
 
